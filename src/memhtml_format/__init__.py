@@ -1,0 +1,1 @@
+"""Bytes and vocabulary of memory files: HTML, records, paths, operations, violations. Pure."""
