@@ -1,0 +1,1 @@
+"""Search over the records of one view. Imports nothing at package level."""
