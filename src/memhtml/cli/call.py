@@ -1,0 +1,89 @@
+"""What a handler receives and what it gives back.
+
+A handler is `def name(call: Call) -> Answer`. It prints nothing and raises `MemhtmlError` to fail.
+"""
+
+from __future__ import annotations
+
+from memhtml import config
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+class Answer:
+    """A success: the response type and its payload.
+
+    `stderr` is extra text for people (a failed replay). `exit_status` is 0 but for `replay`.
+    `markdown`, when set, is printed in place of the envelope (help on a terminal).
+    """
+
+    __slots__ = ("data", "exit_status", "markdown", "stderr", "type")
+
+    def __init__(
+        self,
+        type: str,
+        data: Mapping[str, object],
+        exit_status: int = 0,
+        stderr: str = "",
+        markdown: str | None = None,
+    ) -> None:
+        self.type = type
+        self.data = data
+        self.exit_status = exit_status
+        self.stderr = stderr
+        self.markdown = markdown
+
+
+class Call:
+    """One parsed call. `flags` holds every flag of the command, its default where none was given.
+
+    The typed getters refuse a name the command's table entry does not have (`KeyError`).
+    """
+
+    __slots__ = ("args", "flags", "given", "name", "repo", "terminal")
+
+    def __init__(
+        self,
+        name: str,
+        args: Sequence[str] = (),
+        flags: Mapping[str, object] | None = None,
+        given: frozenset[str] = frozenset(),
+        repo: str = "",
+        terminal: bool = False,
+    ) -> None:
+        self.name = name
+        self.args = list(args)
+        self.flags = dict(flags or {})
+        self.given = given
+        self.repo = repo
+        self.terminal = terminal
+
+    def text(self, flag: str) -> str | None:
+        """The value of a `string` flag, or None when it was not given and has no default."""
+        value = self.flags[flag]
+        return None if value is None else str(value)
+
+    def number(self, flag: str) -> int:
+        """The value of an `int` flag that has a default."""
+        value = self.flags[flag]
+        if not isinstance(value, int):
+            raise TypeError(f"--{flag} has no number")
+        return value
+
+    def switch(self, flag: str) -> bool:
+        """The value of a `boolean` flag."""
+        return bool(self.flags[flag])
+
+    def texts(self, flag: str) -> list[str]:
+        """The values of a repeatable `string` flag, in order."""
+        value = self.flags[flag]
+        return [str(each) for each in value] if isinstance(value, (list, tuple)) else []
+
+    def root(self) -> str:
+        """The store root, absolute, symlinks resolved (spec `cli` §4).
+
+        Raises `MemhtmlError` `ERR_REPO_REQUIRED`. Read input files before calling this (§3.3).
+        """
+        return config.root(self.repo)

@@ -1,0 +1,1 @@
+"""One module per command group, imported only when one of its commands is called."""

@@ -1,0 +1,183 @@
+"""The only reader of the environment and of `memhtml.config.json` (spec `cli` §4 and §5).
+
+Everything here answers plain values. What a policy file means is `memhtml.policy`; what a sandbox
+does with its settings is `memhtml_sandbox`, which is handed them.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+from memhtml.errors import MemhtmlError, StorageError
+
+POLICY_FILE = "memhtml.config.json"
+DEFAULT_ROOT = "~/memhtml"
+DEFAULT_SANDBOX_UID = 65534
+LARGEST_UID = 2**32 - 2
+SWITCHED_OFF = ("", "0", "false", "no", "off")
+BACK_ENDS = ("overlay", "copy")
+GIT_SETTINGS = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH")
+ID_LENGTH = 128
+ID_FIRST = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
+ID_REST = ID_FIRST | frozenset("._-")
+
+
+def _variable(name: str) -> str | None:
+    """A variable's value with outer white space cut, None when unset or blank."""
+    return os.environ.get(name, "").strip() or None
+
+
+def root(repo: str | None = None) -> str:
+    """The store root: `--repo`, else `MEMHTML_ROOT`, else `~/memhtml` (spec `cli` §4).
+
+    Absolute, symlinks resolved. Raises `MemhtmlError` `ERR_REPO_REQUIRED` when only `--repo` may
+    name a root and it does not. Nothing is opened.
+    """
+    named = (repo or "").strip() and repo
+    if not named:
+        if os.environ.get("MEMHTML_REFUSE_ENV_ROOT", "").strip().lower() not in SWITCHED_OFF:
+            raise MemhtmlError(
+                "ERR_REPO_REQUIRED",
+                "name the store with --repo: MEMHTML_REFUSE_ENV_ROOT is set, so neither "
+                "MEMHTML_ROOT nor ~/memhtml is used",
+            )
+        named = os.environ.get("MEMHTML_ROOT")
+        if not (named or "").strip():
+            named = DEFAULT_ROOT
+    assert named is not None
+    if named == "~" or named.startswith("~/"):
+        named = os.path.expanduser("~") + named[1:]
+    try:
+        return os.path.realpath(named)
+    except FileNotFoundError:
+        raise MemhtmlError(
+            "ERR_REPO_REQUIRED",
+            "the current directory is gone, so a relative store root names nothing; "
+            "give --repo an absolute path",
+        ) from None
+
+
+def session_variable() -> str | None:
+    """`MEMHTML_SESSION` as it stands, outer white space cut; None when unset or blank."""
+    return _variable("MEMHTML_SESSION")
+
+
+def valid_session_id(text: str) -> bool:
+    """Whether a trimmed text is a session id: one path segment, 1–128 characters (`sessions` §1.1)."""
+    return 0 < len(text) <= ID_LENGTH and text[0] in ID_FIRST and ID_REST.issuperset(text)
+
+
+def bound_session() -> str | None:
+    """The id `MEMHTML_SESSION` binds this process to, or None.
+
+    Raises `MemhtmlError` `ERR_INVALID_FLAG` naming the variable when it is no valid id.
+    """
+    value = session_variable()
+    if value is not None and not valid_session_id(value):
+        raise MemhtmlError(
+            "ERR_INVALID_FLAG",
+            f"MEMHTML_SESSION is no session id: {value[:ID_LENGTH]!r}; an id is 1 to 128 of "
+            "A-Z a-z 0-9 . _ - and starts with a letter or digit",
+        )
+    return value
+
+
+def policy_bytes(root: str) -> bytes | None:
+    """The store's policy file as it is now in the working tree, None when there is none.
+
+    Raises `StorageError` `policy.invalid` when it is there and no readable regular file. A link is
+    not followed: what a clone brings along must not name a file elsewhere.
+    """
+    path = os.path.join(root, POLICY_FILE)
+    try:
+        # O_NONBLOCK: a pipe in its place must be refused, not waited for.
+        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as failure:
+        if failure.errno == errno.ELOOP:
+            raise StorageError("policy.invalid", f"{POLICY_FILE}: is no regular file") from None
+        raise StorageError(
+            "policy.invalid", f"{POLICY_FILE}: cannot be read: {failure.strerror}"
+        ) from None
+    with open(file, "rb") as stream:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            raise StorageError("policy.invalid", f"{POLICY_FILE}: is no regular file")
+        try:
+            return stream.read()
+        except OSError as failure:
+            raise StorageError(
+                "policy.invalid", f"{POLICY_FILE}: cannot be read: {failure.strerror}"
+            ) from None
+
+
+class SandboxSettings:
+    """What the environment says about the sandbox (spec `sandbox` §2.1, §3, §6.1, §9).
+
+    `bwrap` and `cache_dir` are paths or None, `backend` is `overlay`, `copy` or None (by probe),
+    `uid` the host uid and gid of a script that root runs, `cache_home` where a per-user cache may
+    lie when the store's own file system cannot hold one.
+    """
+
+    __slots__ = ("backend", "bwrap", "cache_dir", "cache_home", "uid")
+
+    def __init__(
+        self, bwrap: str | None, backend: str | None, uid: int, cache_dir: str | None, home: str
+    ) -> None:
+        self.bwrap = bwrap
+        self.backend = backend
+        self.uid = uid
+        self.cache_dir = cache_dir
+        self.cache_home = home
+
+
+def sandbox() -> SandboxSettings:
+    """The sandbox settings. Raises `MemhtmlError` `ERR_INVALID_FLAG` naming a bad variable."""
+    backend = _variable("MEMHTML_SANDBOX")
+    if backend is not None and backend not in BACK_ENDS:
+        raise MemhtmlError(
+            "ERR_INVALID_FLAG", f"MEMHTML_SANDBOX is {backend!r}; allowed are overlay and copy"
+        )
+    uid = _variable("MEMHTML_SANDBOX_UID")
+    if uid is not None and not (uid.isascii() and uid.isdigit() and 0 < int(uid) <= LARGEST_UID):
+        raise MemhtmlError(
+            "ERR_INVALID_FLAG",
+            f"MEMHTML_SANDBOX_UID is {uid!r}; it must be a whole number from 1 to {LARGEST_UID}",
+        )
+    cache = _variable("MEMHTML_SANDBOX_CACHE")
+    return SandboxSettings(
+        bwrap=_variable("MEMHTML_BWRAP"),
+        backend=backend,
+        uid=int(uid) if uid else DEFAULT_SANDBOX_UID,
+        cache_dir=os.path.abspath(os.path.expanduser(cache)) if cache else None,
+        home=cache_home(),
+    )
+
+
+def cache_home() -> str:
+    """The user's cache folder: `XDG_CACHE_HOME` when absolute, else `~/.cache`."""
+    named = _variable("XDG_CACHE_HOME")
+    if named is not None and os.path.isabs(named):
+        return named
+    return os.path.join(os.path.expanduser("~"), ".cache")
+
+
+def search_path() -> str:
+    """`PATH`, for finding the commands of the sandbox."""
+    return os.environ.get("PATH") or os.defpath
+
+
+def git_environment() -> dict[str, str]:
+    """The environment of a git child: no `GIT_*` but where git's settings are, messages in English.
+
+    A hook or an alias exports `GIT_DIR` and the like, which would point the child at another store.
+    """
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("GIT_") or name in GIT_SETTINGS
+    }
+    kept["LC_ALL"] = "C.UTF-8"
+    return kept
