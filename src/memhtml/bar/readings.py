@@ -1,0 +1,62 @@
+"""Each HTML text of a batch parsed once (spec `format` §3.6–3.7).
+
+The same text is asked about by several rules (constraints, hash, type, links), and a commit asks
+again when it compares claims. Held for one call; nothing is kept between calls.
+"""
+
+from __future__ import annotations
+
+from memhtml_format.record import Reading, Record
+
+
+class Readings:
+    """A cache of what `memhtml_format.record` says about HTML texts."""
+
+    __slots__ = ("_doors", "_hashes", "_readings")
+
+    def __init__(self) -> None:
+        self._readings: dict[str, Reading] = {}
+        self._hashes: dict[str, str | None] = {}
+        self._doors: dict[str, tuple[str, ...]] = {}
+
+    def problems(self, html: str) -> tuple[str, ...]:
+        """The constraints of spec `format` §3.6 that the text breaks, as sentences."""
+        return tuple(problem.text for problem in self._reading(html).problems)
+
+    def door_problems(self, html: str) -> tuple[str, ...]:
+        """`problems`, then what the door rule P4 refuses in newly written files (§3.7)."""
+        found = self._doors.get(html)
+        if found is None:
+            from memhtml_format.record import active_content
+
+            active = tuple(problem.text for problem in active_content(_bytes(html)))
+            found = self._doors[html] = (*self.problems(html), *active)
+        return found
+
+    def record(self, html: str) -> Record | None:
+        """What the text says, None when it breaks a constraint. Its `path` is meaningless."""
+        return self._reading(html).record
+
+    def content_hash(self, html: str) -> str | None:
+        """The article's hash, also of a text that breaks a constraint."""
+        record = self.record(html)
+        if record is not None:
+            return record.content_hash
+        if html not in self._hashes:
+            from memhtml_format.record import content_hash
+
+            self._hashes[html] = content_hash(_bytes(html))
+        return self._hashes[html]
+
+    def _reading(self, html: str) -> Reading:
+        found = self._readings.get(html)
+        if found is None:
+            from memhtml_format.record import read
+
+            found = self._readings[html] = read("", _bytes(html))
+        return found
+
+
+def _bytes(html: str) -> bytes:
+    """UTF-8; a lone surrogate becomes bytes that are none, which the reader reports."""
+    return html.encode("utf-8", "surrogatepass")
