@@ -194,9 +194,8 @@ class Lower:
         parts = segments(path) if path else []
         if parts is None:
             return None
-        folder: Folder | None = self.open_root()
+        folder = self.open_root()
         for part in parts:
-            assert folder is not None
             below = folder.folder(part)
             folder.close()
             if below is None:
@@ -235,7 +234,7 @@ class Lower:
             folder.close()
 
     def under(self, prefix: str) -> Iterator[str]:
-        """Seeded paths below a folder ("" for all) in code-point order, the folder's subtree only."""
+        """Seeded paths below a folder ("" for all) in code-point order; not the folder itself."""
         top = self.open_folder(prefix)
         if top is None:
             return
@@ -260,7 +259,7 @@ class Lower:
 
 
 def _ordered(folder: Folder) -> list[tuple[bytes, bool]]:
-    """Names so that popping from the end walks whole paths in order: a folder sorts with its `/`."""
+    """Names so that popping from the end gives paths in order: a folder sorts with its `/`."""
     names = folder.names().items()
     return sorted(names, key=lambda item: item[0] + b"/" if item[1] else item[0], reverse=True)
 
