@@ -28,7 +28,7 @@ def unanchored_at_the_end(batch: Batch) -> list[Violation]:
     if not batch.policy.require_anchor:
         return []
     moved = [to for to in batch.moves.values() if _still_moved(batch, to)]
-    at_home = [path for path in batch.unlabelled if path not in batch.moves.values()]
+    at_home = [path for path in batch.unlabelled if path not in moved]
     return [
         Violation("write-bar", path, (ANCHOR_REASON,))
         for path in (*moved, *at_home)

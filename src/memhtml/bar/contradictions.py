@@ -59,9 +59,7 @@ def compare(ops: Sequence[Op], base: Corpus, *, readings: Readings | None = None
     return found
 
 
-def _add_pair(
-    found: Comparison, path: str, record: Record, rival: RecordRow, fate: _Fate
-) -> None:
+def _add_pair(found: Comparison, path: str, record: Record, rival: RecordRow, fate: _Fate) -> None:
     against = fate.moved.get(rival.path, rival.path)
     reason = _restates(record, fate.links[path], rival, against, fate)
     if reason is not None:

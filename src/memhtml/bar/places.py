@@ -68,7 +68,7 @@ def _tree_obstacle(path: str, batch: Batch) -> str | None:
     that does not parse, which a put may replace, or something that is in the way.
     """
     folders = list(parents(path))
-    if _kind(folders[-1], batch) != "folder":
+    if not _holds_records(folders[-1], batch):
         for folder in folders:
             kind = _kind(folder, batch)
             if kind is None:
@@ -82,8 +82,14 @@ def _tree_obstacle(path: str, batch: Batch) -> str | None:
 
 
 def _kind(folder: str, batch: Batch) -> str | None:
-    """What the base's tree has at `folder`; a record below it makes it a folder for sure."""
-    if folder not in batch.kinds:
-        known = batch.base.record_under(folder)
-        batch.kinds[folder] = "folder" if known else batch.base.file_kind(folder)
+    """What the base's tree has at `folder`."""
+    if folder not in batch.kinds and not _holds_records(folder, batch):
+        batch.kinds[folder] = batch.base.file_kind(folder)
     return batch.kinds[folder]
+
+
+def _holds_records(folder: str, batch: Batch) -> bool:
+    """Whether a record below `folder` says, without git, that it is one, as all its parents are."""
+    if folder not in batch.kinds and batch.base.record_under(folder):
+        batch.kinds[folder] = "folder"
+    return batch.kinds.get(folder) == "folder"
