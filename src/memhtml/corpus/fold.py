@@ -13,6 +13,7 @@ from memhtml_format import edit
 from memhtml_format.ops import AddLabel, AddLink, Archive, DropLabel, DropLink, Move, Op, Put
 
 Read = Callable[[str], bytes | None]
+Holds = Callable[[str], bool]
 Splice = AddLink | DropLink | AddLabel | DropLabel
 
 
@@ -32,18 +33,19 @@ class CannotApply(Exception):
         self.reason = reason
 
 
-def fold(ops: Sequence[Op], read: Read, at: str) -> Folded:
+def fold(ops: Sequence[Op], read: Read, at: str, *, holds: Holds | None = None) -> Folded:
     """The tree changes of `ops` over the base that `read` answers for.
 
     `at` is the instant (isoSecond) an archive is stamped with. An edge or entity that is there
     already, or gone already, changes nothing. Raises `CannotApply` when an operation's file is
     in neither the batch nor the base. `gone` names only paths the base holds, so that nobody
-    has to hide what was never there.
+    has to hide what was never there; `holds` answers that for files that are no records as well
+    (a commit needs it, a view does not), else `read` does.
     """
     staging = _Staging(read)
     for op in ops:
         _apply(op, staging, at)
-    return staging.finish()
+    return staging.finish(holds or (lambda path: staging.base(path) is not None))
 
 
 class _Staging:
@@ -65,10 +67,10 @@ class _Staging:
             raise CannotApply(op, f"there is no record at {op.path}")
         return data
 
-    def finish(self) -> Folded:
+    def finish(self, holds: Holds) -> Folded:
         files = {path: data for path, data in self.files.items() if data is not None}
         removed = (path for path, data in self.files.items() if data is None)
-        return Folded(files, frozenset(path for path in removed if self.base(path) is not None))
+        return Folded(files, frozenset(path for path in removed if holds(path)))
 
 
 def _apply(op: Op, staging: _Staging, at: str) -> None:
@@ -90,8 +92,8 @@ def _spliced(op: Splice, data: bytes) -> bytes:
     if isinstance(op, DropLink):
         return edit.remove_link(data, op.rel, op.href)
     if isinstance(op, AddLabel):
-        return edit.add_meta(data, "memhtml-entity", op.entity)
-    return edit.remove_meta(data, "memhtml-entity", op.entity)
+        return edit.add_meta(data, "entity", op.entity)
+    return edit.remove_meta(data, "entity", op.entity)
 
 
 def _encoded(op: Put) -> bytes:
