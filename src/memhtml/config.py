@@ -65,7 +65,7 @@ def session_variable() -> str | None:
 
 
 def valid_session_id(text: str) -> bool:
-    """Whether a trimmed text is a session id: one path segment, 1–128 characters (`sessions` §1.1)."""
+    """Whether a trimmed text is a session id (spec `sessions` §1.1)."""
     return 0 < len(text) <= ID_LENGTH and text[0] in ID_FIRST and ID_REST.issuperset(text)
 
 

@@ -6,6 +6,7 @@ A handler is `def name(call: Call) -> Answer`. It prints nothing and raises `Mem
 from __future__ import annotations
 
 from memhtml import config
+from memhtml.errors import MemhtmlError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,6 +35,21 @@ class Answer:
         self.exit_status = exit_status
         self.stderr = stderr
         self.markdown = markdown
+
+
+class Session:
+    """Which session a call works on (spec `sessions` §1.1 and §11).
+
+    `from_variable`: the line named no `--id`, so put and exec may start it.
+    `run_bound`: the id equals `MEMHTML_SESSION`, however it was spelled.
+    """
+
+    __slots__ = ("from_variable", "id", "run_bound")
+
+    def __init__(self, id: str, from_variable: bool, run_bound: bool) -> None:
+        self.id = id
+        self.from_variable = from_variable
+        self.run_bound = run_bound
 
 
 class Call:
@@ -87,3 +103,19 @@ class Call:
         Raises `MemhtmlError` `ERR_REPO_REQUIRED`. Read input files before calling this (§3.3).
         """
         return config.root(self.repo)
+
+    def session(self) -> Session:
+        """The session the call names, by `--id` or else by `MEMHTML_SESSION`.
+
+        The parser has refused a bad or an absent id. Raises `MemhtmlError`, as it does, for a call
+        that was built otherwise.
+        """
+        given = self.text("id")
+        if given is not None:
+            name = given.strip()
+            bound = name == config.session_variable()
+            return Session(name, from_variable=False, run_bound=bound)
+        variable = config.bound_session()
+        if variable is None:
+            raise MemhtmlError("ERR_MISSING_ARGUMENT", "needs --id or MEMHTML_SESSION")
+        return Session(variable, from_variable=True, run_bound=True)

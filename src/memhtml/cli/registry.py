@@ -83,7 +83,7 @@ class Flag:
 class Command:
     """A command; `handler` is `module:function` under `memhtml.cli.commands`."""
 
-    __slots__ = ("args", "examples", "flags", "handler", "name", "opens", "summary", "types")
+    __slots__ = ("args", "examples", "flags", "handler", "name", "summary", "types")
 
     def __init__(
         self,
@@ -217,7 +217,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "session exec",
-        "session:exec_script",
+        "session:exec_",
         "Run a script over a writable copy of the records and add what it changed to a session.",
         args=(Arg("-", "Standard input, which is the default.", values=("-",)),),
         flags=(

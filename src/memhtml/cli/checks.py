@@ -1,0 +1,126 @@
+"""What one flag's value may be, and the rules between the flags of one command.
+
+Steps 4 and 7 of spec `cli` §3.3. Pure but for `MEMHTML_SESSION`'s rule, which `config` owns.
+"""
+
+from __future__ import annotations
+
+from memhtml import config
+from memhtml.cli import registry, suggest
+from memhtml.errors import MemhtmlError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from memhtml.cli.call import Call
+
+LONGEST_INT = 18
+LONGEST_TIMEOUT_MS = 600_000
+TRUE_WORDS = ("true", "1", "yes")
+FALSE_WORDS = ("false", "0", "no")
+
+
+def truth(value: str | bool | None) -> bool | None:
+    """What a boolean flag's value says, None when it says nothing."""
+    if value is None or isinstance(value, bool):
+        return value
+    word = value.lower()
+    if word in TRUE_WORDS:
+        return True
+    return False if word in FALSE_WORDS else None
+
+
+def value_of(
+    flag: registry.Flag, raw: str | bool | None, command: registry.Command
+) -> str | int | bool:
+    """The checked value of a flag as written. Raises `MemhtmlError` `ERR_INVALID_FLAG`."""
+    if flag.type == "boolean":
+        return _boolean(flag, raw, command)
+    if not isinstance(raw, str):
+        raise _refused(f"--{flag.name} needs a value", command, flag)
+    if flag.type == "int":
+        return _integer(flag, raw, command)
+    if flag.values and raw not in flag.values:
+        raise MemhtmlError(
+            "ERR_INVALID_FLAG",
+            f"--{flag.name} is {raw!r}; allowed are {', '.join(flag.values)}",
+            suggestions=tuple(
+                suggest.call(command, f"--{flag.name} {value}") for value in flag.values
+            ),
+        )
+    if flag.check != "path" and not _is_unicode(raw):
+        raise _refused(f"--{flag.name} is not UTF-8", command, flag)
+    if flag.check == "session-id" and not config.valid_session_id(raw.strip()):
+        raise _refused(
+            f"--{flag.name} is no session id: {raw[: config.ID_LENGTH]!r}; an id is 1 to 128 of "
+            "A-Z a-z 0-9 . _ - and starts with a letter or digit",
+            command,
+            flag,
+        )
+    return raw
+
+
+def _boolean(flag: registry.Flag, raw: str | bool | None, command: registry.Command) -> bool:
+    value = truth(raw)
+    if value is not None:
+        return value
+    raise MemhtmlError(
+        "ERR_INVALID_FLAG",
+        f"--{flag.name} is {raw!r}; allowed are true, false, yes, no, 1, 0",
+        suggestions=(
+            suggest.call(command, f"--{flag.name}"),
+            suggest.call(command, f"--no-{flag.name}"),
+        ),
+    )
+
+
+def _integer(flag: registry.Flag, raw: str, command: registry.Command) -> int:
+    digits = raw.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= LONGEST_INT):
+        raise _refused(f"--{flag.name} is {raw[:40]!r}; it must be a whole number", command, flag)
+    number = int(raw)
+    if flag.check == "timeout" and not 1 <= number <= LONGEST_TIMEOUT_MS:
+        raise _refused(
+            f"--{flag.name} is {number}; it must be from 1 to {LONGEST_TIMEOUT_MS} milliseconds",
+            command,
+            flag,
+        )
+    return number
+
+
+def between_flags(call: Call) -> None:
+    """The rules between flags of one command. Raises `MemhtmlError` `ERR_INVALID_FLAG`."""
+    if call.name == "session exec":
+        _exec(call)
+
+
+def _exec(call: Call) -> None:
+    """One source for the script (spec `harvest` §1); `--record-path` only says what to record."""
+    sources = [f"--{name}" for name in ("script", "file") if name in call.given]
+    if call.args:
+        sources.append("the positional -")
+    if len(sources) > 1:
+        raise MemhtmlError(
+            "ERR_INVALID_FLAG", f"a script comes from one place, not from {' and '.join(sources)}"
+        )
+    if call.texts("record-path") and call.text("record") is None:
+        raise MemhtmlError(
+            "ERR_INVALID_FLAG",
+            "--record-path says what --record <dir> keeps, and there is no --record",
+        )
+
+
+def _is_unicode(text: str) -> bool:
+    """False for an argument whose bytes were not UTF-8; those arrive as lone surrogates."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _refused(message: str, command: registry.Command, flag: registry.Flag) -> MemhtmlError:
+    return MemhtmlError(
+        "ERR_INVALID_FLAG",
+        message,
+        suggestions=(suggest.call(command, f"--{flag.name} {flag.example}"),),
+    )

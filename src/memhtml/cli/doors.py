@@ -1,0 +1,81 @@
+"""The four commands that create a record outside a session, and when they are closed.
+
+Spec `cli` §6.2 and `sessions` §11. This build has none of the four; their names still answer
+`ERR_SESSION_BOUND` in a bound run, so that an agent is pointed at the session commands.
+"""
+
+from __future__ import annotations
+
+from memhtml import config, policy
+from memhtml.errors import MemhtmlError
+
+OPEN = "open"
+CLOSED = "closed"
+
+_FACT = (
+    '{"op":"write","title":"<title>","type":"semantic",'
+    '"body":"<one sentence that states the fact>","entity":"<type>:<name>"}'
+)
+_NEW_FACT = (
+    '{"op":"write","title":"<title of the new fact>","type":"semantic",'
+    '"body":"<one sentence that states the new fact>","entity":"<type>:<name>"}'
+)
+_TASK = (
+    '{"op":"write","title":"<title>","type":"task",'
+    '"body":"<one sentence that says what is to be done>","entity":"<type>:<name>"}'
+)
+
+
+def refuse_if_closed(door: str, repo: str) -> None:
+    """Raise `ERR_SESSION_BOUND` when the store's `v1Doors` closes this door now.
+
+    Also raises `ERR_INVALID_FLAG` for a bad `MEMHTML_SESSION` at a door it would close, and
+    `StorageError` `policy.invalid`: a policy that cannot be read keeps the door shut.
+    """
+    setting = _setting(repo)
+    if setting == OPEN:
+        return
+    bound = config.bound_session()
+    if bound is None and setting != CLOSED:
+        return
+    reason = (
+        f"the store's policy closes {door} (v1Doors is {CLOSED!r})"
+        if setting == CLOSED
+        else f"{door} is closed in this run, because MEMHTML_SESSION is set"
+    )
+    raise MemhtmlError(
+        "ERR_SESSION_BOUND",
+        f"{reason}; add records through the session",
+        suggestions=_suggestions(door, "" if bound else " --id <id>"),
+    )
+
+
+def _setting(repo: str) -> str:
+    """`v1Doors` of the store the call names; the default when no root can be named."""
+    try:
+        root = config.root(repo)
+    except MemhtmlError:
+        return policy.Policy().v1_doors
+    return policy.load(root).v1_doors
+
+
+def absent(door: str) -> MemhtmlError:
+    """`ERR_UNKNOWN_COMMAND` for an open door of a build that has not got it."""
+    bound = config.session_variable() is not None
+    option = "" if bound else " --id <id>"
+    return MemhtmlError(
+        "ERR_UNKNOWN_COMMAND",
+        f"this build has no command {door!r}; records are written through a session",
+        suggestions=_suggestions(door, option),
+    )
+
+
+def _suggestions(door: str, option: str) -> tuple[str, ...]:
+    """Ways on; `option` is `--id <id>` where no variable names the session."""
+    line = {"correct": _NEW_FACT, "task add": _TASK}.get(door, _FACT)
+    start = f"memhtml session start{option}"
+    put = f"printf '%s\\n' '{line}' | memhtml session put{option} --file -"
+    script = f"memhtml session exec{option} <<'SH'"
+    status = f"memhtml session status{option}"
+    then = {"correct": (script,), "task add": (status,)}.get(door, (script, status))
+    return (*((start,) if option else ()), put, *then)

@@ -1,0 +1,61 @@
+"""The one JSON object a call prints (spec `cli` §1)."""
+
+from __future__ import annotations
+
+import json
+
+from memhtml.cli.registry import API_VERSION
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+REPLACEMENT = "\ufffd"
+
+
+def success(type: str, data: Mapping[str, object], *, dense: bool = False) -> bytes:
+    """The envelope of an answer, final newline included."""
+    return render({"apiVersion": API_VERSION, "type": type, "data": data}, dense=dense)
+
+
+def failure(
+    code: str, message: str, suggestions: Sequence[str] = (), *, dense: bool = False
+) -> bytes:
+    """The envelope of a failure, final newline included."""
+    body = {
+        "apiVersion": API_VERSION,
+        "error": message,
+        "code": code,
+        "suggestions": list(suggestions),
+    }
+    return render(body, dense=dense)
+
+
+def render(value: object, *, dense: bool) -> bytes:
+    """UTF-8 JSON and a newline; `dense` has no white space and no null-valued keys."""
+    if dense:
+        text = json.dumps(
+            without_nulls(value), ensure_ascii=False, allow_nan=False, separators=(",", ":")
+        )
+    else:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2)
+    return utf8(text + "\n")
+
+
+def without_nulls(value: object) -> object:
+    """The same value without object keys whose value is None; None in an array stays."""
+    if isinstance(value, dict):
+        return {key: without_nulls(each) for key, each in value.items() if each is not None}
+    if isinstance(value, (list, tuple)):
+        return [without_nulls(each) for each in value]
+    return value
+
+
+def utf8(text: str) -> bytes:
+    """The text's bytes; a lone surrogate becomes U+FFFD."""
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError:
+        return "".join(
+            REPLACEMENT if "\ud800" <= each <= "\udfff" else each for each in text
+        ).encode("utf-8")

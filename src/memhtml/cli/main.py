@@ -1,0 +1,145 @@
+"""The edge: it turns exceptions into codes and exit statuses, and is the only part that prints."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+
+from memhtml.cli import envelope, parse, registry
+from memhtml.errors import MemhtmlError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import FrameType
+
+    from memhtml.cli.call import Answer, Call
+
+STDOUT = 1
+STATUS_BROKEN_OUTPUT = 1
+STATUS_INTERRUPTED = 130
+STATUS_TERMINATED = 143
+
+
+class Terminated(BaseException):
+    """SIGTERM arrived; unwinds like Ctrl-C so that locks and children are let go."""
+
+
+class Outcome:
+    """What a call prints and how it exits."""
+
+    __slots__ = ("status", "stderr", "stdout")
+
+    def __init__(self, status: int, stdout: bytes, stderr: str = "") -> None:
+        self.status = status
+        self.stdout = stdout
+        self.stderr = stderr
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one call, print its envelope, return the exit status (spec `cli` §2)."""
+    try:
+        _unwind_on_sigterm()
+        outcome = invoke(sys.argv[1:] if argv is None else argv, terminal=_on_terminal())
+        if outcome.stderr:
+            _print_error(outcome.stderr)
+        return outcome.status if _print(outcome.stdout) else STATUS_BROKEN_OUTPUT
+    except KeyboardInterrupt:
+        return STATUS_INTERRUPTED
+    except Terminated:
+        return STATUS_TERMINATED
+
+
+def invoke(argv: Sequence[str], *, terminal: bool = False) -> Outcome:
+    """Run one call and render it; prints nothing itself but log lines of the parts below."""
+    scanned = parse.scan(argv)
+    dense = scanned.switch("dense")
+    command: registry.Command | None = None
+    try:
+        command, args = parse.command_of(scanned)
+        call = parse.call_of(scanned, command, args, terminal)
+        answer = handler(command)(call)
+        if answer.markdown is not None:
+            return Outcome(answer.exit_status, envelope.utf8(answer.markdown), answer.stderr)
+        text = envelope.success(answer.type, answer.data, dense=dense)
+        return Outcome(answer.exit_status, text, answer.stderr)
+    except MemhtmlError as error:
+        suggestions = _suggestions(error, command)
+        text = envelope.failure(error.code, str(error), suggestions, dense=dense)
+        return Outcome(error.exit_status, text)
+    except Exception as error:
+        return _unexpected(error, dense)
+
+
+def handler(command: registry.Command) -> Handler:
+    """The function behind a command; its module is imported now."""
+    module, _, function = command.handler.partition(":")
+    found: Handler = getattr(import_module(f"memhtml.cli.commands.{module}"), function)
+    return found
+
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Handler = Callable[[Call], Answer]
+
+
+def _suggestions(error: MemhtmlError, command: registry.Command | None) -> list[str]:
+    """The error's own, ending for a wrong call with the help of the command it called."""
+    suggestions = list(error.suggestions)
+    wrong_call = error.exit_status == 2 and error.code != "ERR_UNKNOWN_COMMAND"
+    if command is not None and wrong_call:
+        way = f"memhtml help {command.name}"
+        suggestions = [each for each in suggestions if each != way] + [way]
+    return suggestions
+
+
+def _unexpected(error: Exception, dense: bool) -> Outcome:
+    """A bug: the class name for the caller, the traceback for whoever mends it."""
+    import traceback  # 5 ms, only here.
+
+    name = type(error).__name__
+    text = envelope.failure("ERR_UNKNOWN", f"unexpected failure: {name}", dense=dense)
+    return Outcome(1, text, "".join(traceback.format_exception(error)))
+
+
+def _unwind_on_sigterm() -> None:
+    """Make SIGTERM raise, unless the parent had it ignored."""
+    import signal
+
+    def unwind(_signal: int, _frame: FrameType | None) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # A second one ends the clean-up.
+        raise Terminated
+
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, unwind)
+
+
+def _on_terminal() -> bool:
+    try:
+        return os.isatty(STDOUT)
+    except OSError:
+        return False
+
+
+def _print(data: bytes) -> bool:
+    """Write everything to standard output; False when nobody reads it any more.
+
+    Past `sys.stdout`, whose own flush at exit would complain about a closed pipe.
+    """
+    view = memoryview(data)
+    try:
+        while view:
+            view = view[os.write(STDOUT, view) :]
+    except OSError:
+        return False
+    return True
+
+
+def _print_error(text: str) -> None:
+    try:
+        sys.stderr.write(text if text.endswith("\n") else f"{text}\n")
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        return  # A closed standard error must never change an answer.

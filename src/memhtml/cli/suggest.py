@@ -1,0 +1,38 @@
+"""Calls to suggest. Each parses against the table and has every required part, as a placeholder."""
+
+from __future__ import annotations
+
+from memhtml import config
+from memhtml.cli import registry
+
+SAFE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789@%+=:,./-_<>")
+
+
+def call(command: registry.Command, extra: str = "") -> str:
+    """A whole call of a command: what it requires, unless `extra` has it, then `extra`."""
+    parts = [registry.NAME, command.name]
+    parts += [f"<{arg.name}>" for arg in command.args if arg.required]
+    named = extra.partition(" ")[0].partition("=")[0]
+    for flag in command.flags:
+        unset = bool(flag.variable) and config.session_variable() is None
+        if (flag.required or unset) and f"--{flag.name}" != named:
+            parts.append(f"--{flag.name} {flag.example}")
+    return " ".join([*parts, extra] if extra else parts)
+
+
+def flag(command: registry.Command, name: str) -> str:
+    """A flag as it is written on a command, with a placeholder for its value."""
+    for each in (*registry.GLOBAL_FLAGS, *command.flags):
+        if each.name != name:
+            continue
+        if each.type == "boolean":
+            return f"--no-{name}" if each.default is True else f"--{name}"
+        return f"--{name} {each.values[0] if each.values else each.example}"
+    raise KeyError(name)
+
+
+def quoted(text: str) -> str:
+    """A word as a shell reads it back."""
+    if text and SAFE.issuperset(text):
+        return text
+    return "'" + text.replace("'", "'\"'\"'") + "'"
