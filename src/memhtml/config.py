@@ -35,18 +35,16 @@ def root(repo: str | None = None) -> str:
     Absolute, symlinks resolved. Raises `MemhtmlError` `ERR_REPO_REQUIRED` when only `--repo` may
     name a root and it does not. Nothing is opened.
     """
-    named = (repo or "").strip() and repo
-    if not named:
+    named = repo if repo and not repo.isspace() else None
+    if named is None:
         if os.environ.get("MEMHTML_REFUSE_ENV_ROOT", "").strip().lower() not in SWITCHED_OFF:
             raise MemhtmlError(
                 "ERR_REPO_REQUIRED",
                 "name the store with --repo: MEMHTML_REFUSE_ENV_ROOT is set, so neither "
                 "MEMHTML_ROOT nor ~/memhtml is used",
             )
-        named = os.environ.get("MEMHTML_ROOT")
-        if not (named or "").strip():
-            named = DEFAULT_ROOT
-    assert named is not None
+        variable = os.environ.get("MEMHTML_ROOT", "")
+        named = DEFAULT_ROOT if not variable.strip() else variable
     if named == "~" or named.startswith("~/"):
         named = os.path.expanduser("~") + named[1:]
     try:

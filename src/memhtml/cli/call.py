@@ -102,7 +102,13 @@ class Call:
 
         Raises `MemhtmlError` `ERR_REPO_REQUIRED`. Read input files before calling this (§3.3).
         """
-        return config.root(self.repo)
+        try:
+            return config.root(self.repo)
+        except MemhtmlError as error:
+            from memhtml.cli import registry, suggest
+
+            way = suggest.call(registry.BY_NAME[self.name], f"--repo {registry.REPO.example}")
+            raise MemhtmlError(error.code, str(error), suggestions=(way,)) from None
 
     def session(self) -> Session:
         """The session the call names, by `--id` or else by `MEMHTML_SESSION`.

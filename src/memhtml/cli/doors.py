@@ -9,8 +9,7 @@ from __future__ import annotations
 from memhtml import config, policy
 from memhtml.errors import MemhtmlError
 
-OPEN = "open"
-CLOSED = "closed"
+ALWAYS = "closed"
 
 _FACT = (
     '{"op":"write","title":"<title>","type":"semantic",'
@@ -32,15 +31,13 @@ def refuse_if_closed(door: str, repo: str) -> None:
     Also raises `ERR_INVALID_FLAG` for a bad `MEMHTML_SESSION` at a door it would close, and
     `StorageError` `policy.invalid`: a policy that cannot be read keeps the door shut.
     """
-    setting = _setting(repo)
-    if setting == OPEN:
+    rules = _policy(repo)
+    if not rules.closes_doors(in_session=config.session_variable() is not None):
         return
     bound = config.bound_session()
-    if bound is None and setting != CLOSED:
-        return
     reason = (
-        f"the store's policy closes {door} (v1Doors is {CLOSED!r})"
-        if setting == CLOSED
+        f"the store's policy closes {door} (v1Doors is {rules.v1_doors!r})"
+        if rules.v1_doors == ALWAYS
         else f"{door} is closed in this run, because MEMHTML_SESSION is set"
     )
     raise MemhtmlError(
@@ -50,19 +47,18 @@ def refuse_if_closed(door: str, repo: str) -> None:
     )
 
 
-def _setting(repo: str) -> str:
-    """`v1Doors` of the store the call names; the default when no root can be named."""
+def _policy(repo: str) -> policy.Policy:
+    """The policy of the store the call names; the defaults when no root can be named."""
     try:
         root = config.root(repo)
     except MemhtmlError:
-        return policy.Policy().v1_doors
-    return policy.load(root).v1_doors
+        return policy.DEFAULT
+    return policy.load(root)
 
 
 def absent(door: str) -> MemhtmlError:
     """`ERR_UNKNOWN_COMMAND` for an open door of a build that has not got it."""
-    bound = config.session_variable() is not None
-    option = "" if bound else " --id <id>"
+    option = " --id <id>" if config.session_variable() is None else ""
     return MemhtmlError(
         "ERR_UNKNOWN_COMMAND",
         f"this build has no command {door!r}; records are written through a session",

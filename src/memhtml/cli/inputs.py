@@ -9,6 +9,7 @@ import errno
 import json
 import os
 
+from memhtml.cli import registry, suggest
 from memhtml.errors import MemhtmlError
 
 TYPE_CHECKING = False
@@ -47,7 +48,7 @@ def read_script(call: Call) -> Script:
         raise MemhtmlError(
             "ERR_MISSING_ARGUMENT",
             "the script is blank: pipe one in, or name it with --file or --script",
-            suggestions=(f"memhtml {call.name} <<'SH'",),
+            suggestions=(suggest.call(registry.BY_NAME[call.name], "<<'SH'"),),
         )
     size_bytes = _request_bytes(call, text)
     if size_bytes > MAX_REQUEST_BYTES:

@@ -211,8 +211,7 @@ COMMANDS: tuple[Command, ...] = (
         types=("session.appended",),
         examples=(
             "memhtml session put --id s1 --file ops.jsonl",
-            'printf \'%s\\n\' \'{"op":"label","path":"areas/inbox/a.html",'
-            '"entity":"system:cache"}\' | memhtml session put --id s1 --file -',
+            "memhtml session put --id s1 --file -",
         ),
     ),
     Command(
@@ -262,8 +261,8 @@ COMMANDS: tuple[Command, ...] = (
         ),
         types=("session.exec.report",),
         examples=(
-            "memhtml session exec --id s1 <<'SH'",
             "memhtml session exec --id s1 --script 'ls /mnt/memhtml'",
+            "memhtml session exec --id s1 --file edit.sh",
             "memhtml session exec --id s1 --lang js --file edit.mjs --timeout-ms 60000",
         ),
     ),

@@ -1,0 +1,51 @@
+"""What every test stands on: an empty home, git settings of its own, none of our variables.
+
+Set before any test module is imported, because libgit2 looks up the home folder once.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+
+_STATE = pytest.StashKey[Path]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Point everything a user owns at a folder that is thrown away."""
+    home = Path(tempfile.mkdtemp(prefix="memhtml-test-home-"))
+    config.stash[_STATE] = home
+    for name in [name for name in os.environ if name.startswith(("MEMHTML_", "GIT_", "XDG_"))]:
+        del os.environ[name]
+    settings = home / ".gitconfig"
+    settings.write_text("[init]\n\tdefaultBranch = main\n", encoding="utf-8")
+    os.environ.update(
+        HOME=str(home),
+        XDG_CONFIG_HOME=str(home / ".config"),
+        XDG_CACHE_HOME=str(home / ".cache"),
+        XDG_DATA_HOME=str(home / ".local" / "share"),
+        XDG_STATE_HOME=str(home / ".local" / "state"),
+        GIT_CONFIG_GLOBAL=str(settings),
+        GIT_CONFIG_SYSTEM=os.devnull,
+        # For commits that a test makes with git itself; the program looks at git's settings only.
+        GIT_AUTHOR_NAME="A Person",
+        GIT_AUTHOR_EMAIL="person@example.org",
+        GIT_COMMITTER_NAME="A Person",
+        GIT_COMMITTER_EMAIL="person@example.org",
+    )
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Remove the folder."""
+    shutil.rmtree(config.stash[_STATE], ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def _own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test inherits a session from the one before it."""
+    for name in [name for name in os.environ if name.startswith("MEMHTML_")]:
+        monkeypatch.delenv(name)
