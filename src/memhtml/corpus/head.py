@@ -1,0 +1,197 @@
+"""One version of the corpus: the head database, the difference to it, and its commit in git.
+
+A head keeps one read transaction: open it, ask, and close it before a script runs or a person is
+asked. When the database stands at the commit nothing but sqlite3 is loaded, until bytes are asked.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from memhtml import log
+from memhtml.corpus.delta import Delta
+from memhtml.corpus.interface import FileKind
+from memhtml.corpus.layers import Layers
+from memhtml.corpus.view import View
+from memhtml.store import snapshot, snapshot_query
+from memhtml.store.snapshot_open import Database
+from memhtml.store.snapshot_schema import REGULAR_FILES, may_be_record
+
+if TYPE_CHECKING:
+    from memhtml.store.repo import Change, Repo
+    from memhtml_format.record import Record
+
+T = TypeVar("T")
+
+_MOST_LAID_PATHS = 10_000
+"""A longer difference is not held in memory: the version is built privately instead."""
+
+
+class HeadReport(NamedTuple):
+    """How a head was loaded (spec `sessions` §4.1). `skipped` is None when a snapshot was read."""
+
+    sha: str
+    records: int
+    skipped: int | None
+    load_ms: int
+    source: snapshot.Source
+    snapshot_path: str | None
+    ancestor_sha: str | None
+    reparsed: int | None
+
+    def to_json(self) -> dict[str, Any]:
+        """The eight keys of the payload."""
+        return {
+            "sha": self.sha,
+            "records": self.records,
+            "skipped": self.skipped,
+            "loadMs": self.load_ms,
+            "source": self.source,
+            "snapshotPath": self.snapshot_path,
+            "ancestorSha": self.ancestor_sha,
+            "reparsed": self.reparsed,
+        }
+
+
+class Head(Layers):
+    """The records at `sha`. Made by `open_head`; close it, or use it in a `with` statement."""
+
+    report: HeadReport
+
+    def __init__(self, root: str, ref: str, sha: str, repo: Repo) -> None:
+        started = time.monotonic()
+        self.root = root
+        self.ref = ref
+        self.sha = sha
+        self.repo = repo
+        self._base: tuple[Delta, ...] = ()
+        opened = snapshot.open_database(root, ref, sha, repo)
+        self._database = opened.database
+        try:
+            opened, records = self._laid(opened)
+        except BaseException:
+            self._database.close()
+            raise
+        from_git = opened.source == "git"
+        self.report = HeadReport(
+            sha=sha,
+            records=records,
+            skipped=self._database.meta.skipped if from_git else None,
+            load_ms=round((time.monotonic() - started) * 1000),
+            source=opened.source,
+            snapshot_path=None if from_git else self._database.path,
+            ancestor_sha=opened.ancestor,
+            reparsed=opened.reparsed,
+        )
+
+    def close(self) -> None:
+        """End the read transaction. Twice is fine."""
+        self._database.close()
+
+    def __enter__(self) -> Head:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def view(self, files: Mapping[str, bytes], gone: Collection[str]) -> View:
+        """This version with a folded log laid over it; good for as long as the head is open."""
+        return View(self, files, gone)
+
+    def read(self, path: str) -> bytes | None:
+        """The bytes of the record at this path."""
+        found = self.record(path) if self._base else None
+        blob = found.blob_sha if found else None
+        if blob is None and not self._hidden(path):
+            blob = self.ask(snapshot_query.blob, path)
+        return None if blob is None else self.repo.data(blob)
+
+    def file_kind(self, path: str) -> FileKind | None:
+        """What the commit's tree holds at this path, files that are no records included."""
+        entry = self.repo.entry(self.sha, path)
+        if entry is None:
+            return None
+        return "folder" if entry.kind == "tree" else "file"
+
+    def deltas(self) -> Sequence[Delta]:
+        """The difference between the database's commit and this one, or nothing."""
+        return self._base
+
+    def database(self) -> Database:
+        """The database the head reads."""
+        return self._database
+
+    def ask(self, question: Callable[..., T], *values: object) -> T:
+        """Put a question to the database; a damaged one is replaced, and asked again."""
+        try:
+            return question(self._database.conn, *values)
+        except sqlite3.ProgrammingError:
+            raise  # A closed head: that is the caller's mistake.
+        except sqlite3.DatabaseError as error:
+            if self._database.path is None:
+                raise
+            log.warn(f"the head database of {self.ref} is damaged: {error}")
+        self._recover()
+        return question(self._database.conn, *values)
+
+    def _recover(self) -> None:
+        self._database.close()
+        snapshot.discard(self.root, self.ref)
+        opened = snapshot.open_database(self.root, self.ref, self.sha, self.repo)
+        self._database = opened.database
+        self._laid(opened)
+
+    def _laid(self, opened: snapshot.Opened) -> tuple[snapshot.Opened, int]:
+        """Lay the difference over a database of another commit; how, and how many records then."""
+        self._base = ()
+        meta = opened.database.meta
+        if meta.sha == self.sha:
+            return opened, meta.records
+        changes = _changes(self.repo, meta.sha, self.sha)
+        if changes is None:
+            self._database.close()
+            self._database = snapshot.private_database(self.ref, self.sha, self.repo)
+            return snapshot.Opened(self._database, "git"), self._database.meta.records
+        delta = _delta(self.repo, changes)
+        replaced = self.ask(snapshot_query.count_held, sorted(delta.paths))
+        self._base = (delta,)
+        opened = opened._replace(ancestor=meta.sha, reparsed=len(delta.paths))
+        return opened, meta.records - replaced + len(delta.records())
+
+
+def open_head(root: str, ref: str, sha: str, *, repo: Repo) -> Head:
+    """The corpus at commit `sha`, read through the database of `ref` (full name).
+
+    Builds or advances the database as `design.md` §4 says. Raises `MemhtmlError` when git cannot
+    give what is needed; a database that cannot be used is only a warning.
+    """
+    return Head(root, ref, sha, repo)
+
+
+def _changes(repo: Repo, old: str, new: str) -> list[Change] | None:
+    """The differing memory paths, or None when they are too many to hold."""
+    changes = []
+    for change in repo.difference(old, new):
+        if may_be_record(change.path) and (_regular(change.old) or _regular(change.new)):
+            changes.append(change)
+            if len(changes) > _MOST_LAID_PATHS:
+                return None
+    return changes
+
+
+def _delta(repo: Repo, changes: Sequence[Change]) -> Delta:
+    blobs = {c.path: c.new[1] for c in changes if c.new is not None and _regular(c.new)}
+
+    def load(path: str) -> Record | None:
+        from memhtml_format.record import read
+
+        return read(path, repo.data(blobs[path])).record if path in blobs else None
+
+    return Delta([change.path for change in changes], load)
+
+
+def _regular(side: tuple[int, str] | None) -> bool:
+    return side is not None and side[0] in REGULAR_FILES

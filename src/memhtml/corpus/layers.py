@@ -1,0 +1,147 @@
+"""Look-ups over a database with deltas laid on top, the topmost first (`design.md` §4).
+
+A delta hides the rows below it at every path it covers; its own records are asked by the same
+question. No look-up walks the corpus.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from heapq import merge
+from typing import TypeVar
+
+from memhtml.corpus.delta import Delta, row_of
+from memhtml.corpus.interface import Link, RecordRow
+from memhtml.store import snapshot_fts, snapshot_query
+from memhtml.store.snapshot_open import Database
+from memhtml_format.record import Record
+
+T = TypeVar("T")
+
+
+class Layers:
+    """The look-ups of `Corpus`; a subclass says which deltas lie over which database."""
+
+    def deltas(self) -> Sequence[Delta]:
+        """The deltas, topmost first."""
+        raise NotImplementedError
+
+    def ask(self, question: Callable[..., T], *values: object) -> T:
+        """Put a question of `snapshot_query` to the database."""
+        raise NotImplementedError
+
+    def database(self) -> Database:
+        """The database that `ask` asks."""
+        raise NotImplementedError
+
+    def record(self, path: str) -> RecordRow | None:
+        """The record at exactly this path."""
+        delta = self._decider(path)
+        if delta is not None:
+            found = delta.record(path)
+            return None if found is None else row_of(found)
+        row = self.ask(snapshot_query.record, path)
+        return None if row is None else _row(row)
+
+    def live_with_hash(self, content_hash: str) -> str | None:
+        """The lowest path of a live record with this article."""
+        held = self.ask(snapshot_query.lowest_live, content_hash, self._hidden)
+        paths = [] if held is None else [held]
+        for at, delta in enumerate(self.deltas()):
+            paths += [p for p in delta.with_hash(content_hash) if self._visible(at, p)]
+        return min(paths, default=None)
+
+    def rivals(self, frame_key: str) -> list[RecordRow]:
+        """The live records with this frame key, in path order."""
+        rows = [_row(row) for row in self.ask(snapshot_query.rivals, frame_key)]
+        found = [row for row in rows if not self._hidden(row.path)]
+        for at, delta in enumerate(self.deltas()):
+            own = delta.with_frame(frame_key)
+            found += [row_of(record) for record in own if self._visible(at, record.path)]
+        return sorted(found)
+
+    def links(self, path: str) -> list[Link]:
+        """The record's head links in document order."""
+        delta = self._decider(path)
+        if delta is None:
+            return [Link(*row) for row in self.ask(snapshot_query.links, path)]
+        found = delta.record(path)
+        return [] if found is None else list(found.links)
+
+    def entities(self, path: str) -> list[str]:
+        """The record's authored entity values, in order."""
+        delta = self._decider(path)
+        if delta is None:
+            return self.ask(snapshot_query.entities, path)
+        found = delta.record(path)
+        return [] if found is None else list(found.entities)
+
+    def holders(self, target: str) -> list[tuple[str, Link]]:
+        """Live records that link to this target: path order, then document order."""
+        found = [
+            (path, order, Link(rel, href))
+            for path, order, rel, href in self.ask(snapshot_query.holders, target)
+            if not self._hidden(path)
+        ]
+        for at, delta in enumerate(self.deltas()):
+            found += [held for held in delta.holding(target) if self._visible(at, held[0])]
+        return [(path, link) for path, _order, link in sorted(found)]
+
+    def record_under(self, folder: str) -> bool:
+        """Whether any record lies below this folder."""
+        for at, delta in enumerate(self.deltas()):
+            if any(self._visible(at, path) for path in delta.under(folder)):
+                return True
+        return self.ask(snapshot_query.first_under, folder, self._hidden) is not None
+
+    def paths_under(self, folder: str) -> list[str]:
+        """The records below this folder, in path order."""
+        found = [p for p in self.ask(snapshot_query.under, folder) if not self._hidden(p)]
+        for at, delta in enumerate(self.deltas()):
+            found += [path for path in delta.under(folder) if self._visible(at, path)]
+        return sorted(found)
+
+    def record_paths(self) -> Iterator[str]:
+        """Every record's path, in path order."""
+        return (path for path, _blob in self.record_blobs())
+
+    def record_blobs(self) -> Iterator[tuple[str, str]]:
+        """Every record's path and git blob, in path order; a few hundred in memory at a time."""
+        return merge(self._stored_blobs(), ((r.path, r.blob_sha) for r in self.laid_records()))
+
+    def laid_records(self) -> list[Record]:
+        """The records that the deltas add or change, in path order."""
+        found = [
+            record
+            for at, delta in enumerate(self.deltas())
+            for record in delta.records()
+            if self._visible(at, record.path)
+        ]
+        return sorted(found, key=lambda record: record.path)
+
+    def matching(self) -> AbstractContextManager[snapshot_fts.Matcher]:
+        """Full-text queries over the live records of this version (spec `retrieval` §20)."""
+        hidden = frozenset[str]().union(*(delta.paths for delta in self.deltas()))
+        live = [record for record in self.laid_records() if not record.archived]
+        return snapshot_fts.matching(self.database(), hidden, live)
+
+    def _stored_blobs(self) -> Iterator[tuple[str, str]]:
+        after = ""
+        while found := self.ask(snapshot_query.page, after):
+            after = found[-1][0]
+            yield from (pair for pair in found if not self._hidden(pair[0]))
+
+    def _decider(self, path: str) -> Delta | None:
+        return next((delta for delta in self.deltas() if delta.covers(path)), None)
+
+    def _hidden(self, path: str) -> bool:
+        return any(delta.covers(path) for delta in self.deltas())
+
+    def _visible(self, at: int, path: str) -> bool:
+        """Whether the delta at this place is the topmost that covers the path."""
+        return not any(delta.covers(path) for delta in self.deltas()[:at])
+
+
+def _row(row: snapshot_query.Row) -> RecordRow:
+    return RecordRow._make((*row[:3], bool(row[3]), *row[4:]))

@@ -1,0 +1,73 @@
+"""A head with a session's folded log laid over it: what later puts, searches and runs see.
+
+The files of the log are parsed on the first question that needs them. Closing the head ends it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from memhtml.corpus.delta import Delta
+from memhtml.corpus.interface import FileKind
+from memhtml.corpus.layers import Layers
+from memhtml.store.snapshot_open import Database
+from memhtml.store.snapshot_schema import may_be_record
+
+if TYPE_CHECKING:
+    from memhtml.corpus.head import Head
+    from memhtml_format.record import Record
+
+T = TypeVar("T")
+
+
+class View(Layers):
+    """`files` replace, `gone` remove; a file that does not parse hides its record and is none."""
+
+    def __init__(self, head: Head, files: Mapping[str, bytes], gone: Collection[str]) -> None:
+        self._head = head
+        self._files = files
+        self._gone = frozenset(gone) - files.keys()
+        self._own = Delta([*files, *self._gone], self._parsed)
+
+    @property
+    def sha(self) -> str:
+        """The commit below the log."""
+        return self._head.sha
+
+    def read(self, path: str) -> bytes | None:
+        """The bytes at this path: the log's own, whether they parse or not, else the record's."""
+        if self._own.covers(path):
+            return self._files.get(path)
+        return self._head.read(path)
+
+    def file_kind(self, path: str) -> FileKind | None:
+        """What is at this path: the log's files and their folders, else the base's tree.
+
+        A folder that only the log's removals would empty still counts as one.
+        """
+        if path in self._files:
+            return "file"
+        prefix = f"{path}/"
+        if any(name.startswith(prefix) for name in self._files):
+            return "folder"
+        return None if path in self._gone else self._head.file_kind(path)
+
+    def deltas(self) -> Sequence[Delta]:
+        """The log's own files over what lies over the database."""
+        return (self._own, *self._head.deltas())
+
+    def database(self) -> Database:
+        """The head's database."""
+        return self._head.database()
+
+    def ask(self, question: Callable[..., T], *values: object) -> T:
+        """Put a question to the head's database."""
+        return self._head.ask(question, *values)
+
+    def _parsed(self, path: str) -> Record | None:
+        if path not in self._files or not may_be_record(path):
+            return None
+        from memhtml_format.record import read
+
+        return read(path, self._files[path]).record

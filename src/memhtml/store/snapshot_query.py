@@ -1,0 +1,117 @@
+"""The look-ups of `design.md` §4 against one database, each by an index.
+
+Plain functions from a connection to plain rows. Nothing here knows of a delta. A text that is no
+Unicode (a path a script made of odd bytes) is in no database, so it finds nothing.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from typing import Any
+
+Row = tuple[Any, ...]
+
+_COLUMNS = (
+    "path, lower(hex(blob)), 'sha256:' || lower(hex(content_hash)), archived, memory_type, status,"
+    " title, claim, frame_key, frame_value, created_at, updated_at, event_at"
+)
+_PAGE = 500
+
+
+def record(conn: sqlite3.Connection, path: str) -> Row | None:
+    """The row of one record, in the order of `corpus.interface.RecordRow`."""
+    found = _rows(conn, f"SELECT {_COLUMNS} FROM records WHERE path = ?", path)
+    return found[0] if found else None
+
+
+def blob(conn: sqlite3.Connection, path: str) -> str | None:
+    """The git blob of one record."""
+    found = _rows(conn, "SELECT lower(hex(blob)) FROM records WHERE path = ?", path)
+    return found[0][0] if found else None
+
+
+def lowest_live(
+    conn: sqlite3.Connection, content_hash: str, hidden: Callable[[str], bool]
+) -> str | None:
+    """The lowest path of a live record with this article that is not hidden."""
+    try:
+        key = bytes.fromhex(content_hash.removeprefix("sha256:"))
+    except ValueError:
+        return None
+    sql = "SELECT path FROM records WHERE content_hash = ? AND archived = 0 ORDER BY path"
+    return next((path for (path,) in conn.execute(sql, (key,)) if not hidden(path)), None)
+
+
+def rivals(conn: sqlite3.Connection, frame_key: str) -> list[Row]:
+    """The live records of one frame key, in path order."""
+    sql = f"SELECT {_COLUMNS} FROM records WHERE frame_key = ? AND archived = 0 ORDER BY path"
+    return _rows(conn, sql, frame_key)
+
+
+def links(conn: sqlite3.Connection, path: str) -> list[Row]:
+    """(rel, href) of one record, in document order."""
+    sql = (
+        "SELECT l.rel, l.href FROM records r JOIN links l ON l.record = r.id"
+        " WHERE r.path = ? ORDER BY l.ord"
+    )
+    return _rows(conn, sql, path)
+
+
+def entities(conn: sqlite3.Connection, path: str) -> list[str]:
+    """The authored entity values of one record, in order."""
+    sql = (
+        "SELECT e.value FROM records r JOIN entities e ON e.record = r.id"
+        " WHERE r.path = ? AND e.derived = 0 ORDER BY e.ord"
+    )
+    return [value for (value,) in _rows(conn, sql, path)]
+
+
+def holders(conn: sqlite3.Connection, target: str) -> list[Row]:
+    """(path, order, rel, href) of every link of a live record to this target."""
+    # CROSS JOIN keeps the planner from walking all records instead of the few links.
+    sql = (
+        "SELECT r.path, l.ord, l.rel, l.href FROM links l CROSS JOIN records r ON r.id = l.record"
+        " WHERE l.target = ? AND r.archived = 0"
+    )
+    return _rows(conn, sql, target)
+
+
+def first_under(conn: sqlite3.Connection, folder: str, hidden: Callable[[str], bool]) -> str | None:
+    """The lowest record below a folder that is not hidden."""
+    sql = "SELECT path FROM records WHERE path > ? AND path < ? ORDER BY path"
+    try:
+        found = conn.execute(sql, _range(folder))
+    except UnicodeEncodeError:
+        return None
+    return next((path for (path,) in found if not hidden(path)), None)
+
+
+def under(conn: sqlite3.Connection, folder: str) -> list[str]:
+    """The records below a folder, in path order."""
+    sql = "SELECT path FROM records WHERE path > ? AND path < ? ORDER BY path"
+    return [path for (path,) in _rows(conn, sql, *_range(folder))]
+
+
+def page(conn: sqlite3.Connection, after: str) -> list[tuple[str, str]]:
+    """The next (path, blob) pairs behind a path, in path order; empty at the end."""
+    sql = f"SELECT path, lower(hex(blob)) FROM records WHERE path > ? ORDER BY path LIMIT {_PAGE}"
+    return _rows(conn, sql, after)
+
+
+def count_held(conn: sqlite3.Connection, paths: list[str]) -> int:
+    """How many of these paths are records."""
+    sql = "SELECT count(*) FROM records WHERE path = ?"
+    return sum(_rows(conn, sql, path)[0][0] for path in paths)
+
+
+def _range(folder: str) -> tuple[str, str]:
+    """Everything below a folder: `0` is the character behind `/`. No folder means everything."""
+    return (f"{folder}/", f"{folder}0") if folder else ("", "\U0010ffff")
+
+
+def _rows(conn: sqlite3.Connection, sql: str, *values: str) -> list[Row]:
+    try:
+        return conn.execute(sql, values).fetchall()
+    except UnicodeEncodeError:
+        return []
