@@ -1,7 +1,9 @@
 """Recorded runs on disk: reading, writing and comparing them (spec `cli` §10 `replay`).
 
-`fixture.json` holds the fields of that section's table, `script` the program, `seed/` the view and
-`after/` what the script left. `after/` is a real tree and needs three conventions for what a tree
+`fixture.json` holds the fields of that section's table, `script` the program, `seed/` the view,
+`base/` what the earlier operations of `ops` covered up in it, and `after/` what the script left.
+The judge needs `base/`, since the bar looks at the base and not at the view; a harvest does not, and
+a run without earlier operations has none. `after/` is a real tree and needs three conventions for what a tree
 cannot say: a file without any read permission is one that could not be read, an empty folder is an
 entry the walk did not descend into, and a file over the harvest's cap keeps its size alone.
 """
@@ -77,7 +79,10 @@ class Expect(NamedTuple):
 
 
 class Fixture(NamedTuple):
-    """One recorded run. `ops` is the log before the call, `seed` the view (see `load`, `save`)."""
+    """One recorded run. `ops` is the log before the call, `seed` the view with it folded in.
+
+    `base` holds the base's bytes at the paths that `ops` touch, where the base has a record.
+    """
 
     name: str
     lang: str
@@ -91,6 +96,7 @@ class Fixture(NamedTuple):
     expect: Expect
     script: bytes
     seed: Mapping[str, bytes]
+    base: Mapping[str, bytes]
     after: Mapping[bytes, Entry]
 
 
@@ -153,7 +159,8 @@ def load(folder: str | os.PathLike[str]) -> Fixture:
         vanished=tuple(_strings(fields["vanished"], "vanished", where)),
         expect=_expect(expect, where),
         script=script,
-        seed=_load_seed(root / "seed"),
+        seed=_load_files(root / "seed"),
+        base=_load_files(root / "base"),
         after=dict(_load_after(root / "after")),
     )
 
@@ -167,8 +174,9 @@ def save(folder: str | os.PathLike[str], fixture: Fixture) -> None:
     try:
         root.mkdir(parents=True, exist_ok=True)
         (root / "script").write_bytes(fixture.script)
-        for path, data in fixture.seed.items():
-            _file_below(root / "seed", path).write_bytes(data)
+        for name, files in (("seed", fixture.seed), ("base", fixture.base)):
+            for path, data in files.items():
+                _file_below(root / name, path).write_bytes(data)
         (root / "after").mkdir(exist_ok=True)
         for raw in sorted(fixture.after):
             _save_entry(_file_below(root / "after", os.fsdecode(raw)), fixture.after[raw])
@@ -307,11 +315,11 @@ def _expect(fields: Mapping[str, Any], where: Path) -> Expect:
     )
 
 
-def _load_seed(root: Path) -> dict[str, bytes]:
+def _load_files(root: Path) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
     for raw, path, state in _walk(root):
         if not stat.S_ISREG(state.st_mode):
-            raise FixtureError(str(path), "a seed holds regular files alone")
+            raise FixtureError(str(path), "a seed or base holds regular files alone")
         try:
             files[raw.decode()] = path.read_bytes()
         except (OSError, UnicodeDecodeError) as error:
