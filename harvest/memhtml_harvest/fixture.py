@@ -1,11 +1,10 @@
 """Recorded runs on disk: reading, writing and comparing them (spec `cli` §10 `replay`).
 
 `fixture.json` holds the fields of that section's table, `script` the program, `seed/` the view,
-`base/` what the earlier operations of `ops` covered up in it, and `after/` what the script left.
-The judge needs `base/`, since the bar looks at the base and not at the view; a harvest does not, and
-a run without earlier operations has none. `after/` is a real tree and needs three conventions for what a tree
-cannot say: a file without any read permission is one that could not be read, an empty folder is an
-entry the walk did not descend into, and a file over the harvest's cap keeps its size alone.
+`base/` the base's records that the earlier operations of `ops` touched (only the bar asks for
+them), and `after/` what the script left. That is a real tree with three conventions for what a
+tree cannot say: a file without any read permission is one that could not be read, an empty folder
+is an entry the walk did not descend into, and a file over the harvest's cap keeps its size alone.
 """
 
 from __future__ import annotations
