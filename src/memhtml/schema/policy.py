@@ -36,14 +36,8 @@ class WriteBar(Model):
     """What a put, a move or an unlabel must meet."""
 
     refuse_types: Annotated[
-        list[MemoryType],
-        AfterValidator(_no_repeats),
-        Field(
-            alias="refuseTypes",
-            default_factory=list,
-            json_schema_extra={"uniqueItems": True, "default": []},
-        ),
-    ]
+        list[MemoryType], AfterValidator(_no_repeats), Field(alias="refuseTypes")
+    ] = Field(default_factory=list, json_schema_extra={"uniqueItems": True, "default": []})
     require_anchor: Annotated[bool, Field(alias="requireAnchor")] = False
 
 
