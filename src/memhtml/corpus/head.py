@@ -15,12 +15,12 @@ from memhtml import log
 from memhtml.corpus.delta import Delta
 from memhtml.corpus.interface import FileKind
 from memhtml.corpus.layers import Layers
-from memhtml.corpus.view import View
 from memhtml.store import snapshot, snapshot_query
 from memhtml.store.snapshot_open import Database
 from memhtml.store.snapshot_schema import REGULAR_FILES, may_be_record
 
 if TYPE_CHECKING:
+    from memhtml.corpus.view import View
     from memhtml.store.repo import Change, Repo
     from memhtml_format.record import Record
 
@@ -99,6 +99,8 @@ class Head(Layers):
 
     def view(self, files: Mapping[str, bytes], gone: Collection[str]) -> View:
         """This version with a folded log laid over it; good for as long as the head is open."""
+        from memhtml.corpus.view import View
+
         return View(self, files, gone)
 
     def read(self, path: str) -> bytes | None:

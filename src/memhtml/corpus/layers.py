@@ -7,15 +7,18 @@ question. No look-up walks the corpus.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
-from heapq import merge
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from memhtml.corpus.delta import Delta, row_of
 from memhtml.corpus.interface import Link, RecordRow
-from memhtml.store import snapshot_fts, snapshot_query
-from memhtml.store.snapshot_open import Database
-from memhtml_format.record import Record
+from memhtml.store import snapshot_query
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from memhtml.store.snapshot_fts import Matcher
+    from memhtml.store.snapshot_open import Database
+    from memhtml_format.record import Record
 
 T = TypeVar("T")
 
@@ -108,6 +111,8 @@ class Layers:
 
     def record_blobs(self) -> Iterator[tuple[str, str]]:
         """Every record's path and git blob, in path order; a few hundred in memory at a time."""
+        from heapq import merge
+
         return merge(self._stored_blobs(), ((r.path, r.blob_sha) for r in self.laid_records()))
 
     def laid_records(self) -> list[Record]:
@@ -120,8 +125,10 @@ class Layers:
         ]
         return sorted(found, key=lambda record: record.path)
 
-    def matching(self) -> AbstractContextManager[snapshot_fts.Matcher]:
+    def matching(self) -> AbstractContextManager[Matcher]:
         """Full-text queries over the live records of this version (spec `retrieval` §20)."""
+        from memhtml.store import snapshot_fts
+
         hidden = frozenset[str]().union(*(delta.paths for delta in self.deltas()))
         live = [record for record in self.laid_records() if not record.archived]
         return snapshot_fts.matching(self.database(), hidden, live)

@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     from memhtml.corpus.layers import Layers
     from memhtml.store.snapshot_fts import Match
 
-STOP_WORDS = frozenset(
+_STOP_TEXT = (
     "a an and are as at be been but by can could did do does for from had has have he her his how"
     " if in into is it its me my not of on or our s she should so t than that the their them then"
     " there these they this those to was we were what when where which who why will with would you"
-    " your".split()
+    " your"
 )
+STOP_WORDS = frozenset(_STOP_TEXT.split())
 KEPT = 40
 RANK_OFFSET = 60
 _WORD = re.compile(r"[^\W_]+")

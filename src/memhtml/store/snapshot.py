@@ -14,7 +14,6 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from memhtml import log
-from memhtml.store import snapshot_build as building
 from memhtml.store import snapshot_files as files
 from memhtml.store import snapshot_open as opening
 from memhtml.store.snapshot_open import Database
@@ -73,7 +72,9 @@ def open_database(root: str, ref: str, sha: str, repo: Repo) -> Opened:
 def private_database(ref: str, sha: str, repo: Repo) -> Database:
     """The records of one commit in a database that only this process sees."""
     log.warn(f"the records of {ref} are read from git into memory")
-    conn = building.build_private(ref, sha, repo)
+    from memhtml.store.snapshot_build import build_private
+
+    conn = build_private(ref, sha, repo)
     meta = opening.read_meta(conn)
     assert meta is not None
     return Database(conn, meta, None, None)
@@ -213,9 +214,11 @@ def _advanced(
 
 def _write(database: Database, ref: str, sha: str, repo: Repo) -> int | None:
     """Advance the file; None when it is busy or was moved first. Damage raises sqlite3.Error."""
+    from memhtml.store.snapshot_build import advance
+
     database.conn.execute("ROLLBACK")
     try:
-        return building.advance(database.conn, ref, database.meta.sha, sha, repo)
+        return advance(database.conn, ref, database.meta.sha, sha, repo)
     except sqlite3.OperationalError as error:
         log.warn(f"the head database of {ref} was not advanced: {error}")
         return None
@@ -240,6 +243,8 @@ def _replace(root: str, ref: str, sha: str, repo: Repo, found: opening.Unusable)
 
 
 def _replace_held(path: str, ref: str, sha: str, repo: Repo, found: opening.Unusable) -> Replaced:
+    from memhtml.store.snapshot_build import build_file
+
     if os.path.lexists(path):
         meta = opening.read_meta_of(path)
         usable = meta is not None and (meta.program, meta.ref) == (PROGRAM, ref)
@@ -251,16 +256,18 @@ def _replace_held(path: str, ref: str, sha: str, repo: Repo, found: opening.Unus
         files.put_aside(path)
     else:
         log.warn(f"there is no head database of {ref}: it is built from git")
-    building.build_file(path, ref, sha, repo)
+    build_file(path, ref, sha, repo)
     return "built"
 
 
 def _rebuilt_inside(path: str, ref: str, sha: str, repo: Repo) -> bool:
     """Rebuild a file that opens; False when it turns out to be damaged."""
+    from memhtml.store.snapshot_build import rebuild_inside
+
     conn = None
     try:
         conn = opening.open_file(path)
-        building.rebuild_inside(conn, ref, sha, repo)
+        rebuild_inside(conn, ref, sha, repo)
     except sqlite3.DatabaseError as error:
         if opening.primary_code(error) not in opening.DAMAGE:
             raise

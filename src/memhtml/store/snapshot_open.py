@@ -12,7 +12,6 @@ from memhtml.store import snapshot_files as files
 from memhtml.store.snapshot_schema import PROGRAM, Meta
 
 BUSY_S = 0.25
-_MMAP_BYTES = 256 << 20
 _CACHE_KIB = 1024
 DAMAGE = frozenset((sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB))
 """Primary codes of a file whose content is wrong, not merely out of reach for now."""
@@ -100,7 +99,6 @@ def open_file(path: str) -> sqlite3.Connection:
     """Connect without creating. `mode=rw` falls back to reading on a read-only mount."""
     quoted = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     conn = sqlite3.connect(f"file:{quoted}?mode=rw", uri=True, timeout=BUSY_S, isolation_level=None)
-    conn.execute(f"PRAGMA mmap_size = {_MMAP_BYTES}")
     conn.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
     conn.execute("PRAGMA synchronous = NORMAL")
     return conn
