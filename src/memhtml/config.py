@@ -100,9 +100,10 @@ def policy_bytes(root: str) -> bytes | None:
         raise StorageError(
             "policy.invalid", f"{POLICY_FILE}: cannot be read: {failure.strerror}"
         ) from None
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)  # `open` below would refuse a folder with an error of its own.
+        raise StorageError("policy.invalid", f"{POLICY_FILE}: is no regular file")
     with open(file, "rb") as stream:
-        if not stat.S_ISREG(os.fstat(file).st_mode):
-            raise StorageError("policy.invalid", f"{POLICY_FILE}: is no regular file")
         try:
             return stream.read()
         except OSError as failure:
