@@ -188,3 +188,15 @@ def reserved(path: str, scope: str) -> Reserved | None:
     if scope != "curate" and path.startswith(("areas/arcs/", "resources/people/")):
         return _RESERVED["curation"]
     return None
+
+
+def href_target(href: str) -> str:
+    """The path an href names: what stands before `?` or `#`, without its leading slash (§3.3)."""
+    return href.partition("#")[0].partition("?")[0].removeprefix("/")
+
+
+def is_root_relative(href: str) -> bool:
+    """Whether an href has the shape of spec `format` §3.3: one leading slash, no odd segment."""
+    if not href.startswith("/"):
+        return False
+    return not any(part in ("", ".", "..") for part in href_target(href).split("/"))

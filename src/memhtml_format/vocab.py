@@ -100,3 +100,10 @@ def rel_of_token(token: str) -> str | None:
         return None
     rel = token[len(PREFIX) :].replace("-", "_")
     return rel if rel in RELS else None
+
+
+def is_language(token: str) -> bool:
+    """Whether a `data-lang` value, or a fence's info word, is a language token (§3.5)."""
+    import re
+
+    return re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_+#.-]*", token) is not None

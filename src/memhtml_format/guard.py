@@ -1,0 +1,98 @@
+"""Refuses markup that a tree builder answers with a tree far larger than the text.
+
+An HTML5 parser rebuilds unclosed formatting elements in every paragraph, looks through all open
+elements at every tag and compares every attribute name of a tag with the others: a few kilobytes
+can ask for gigabytes, a megabyte for minutes. The checks read the raw text and count more than
+the parser can see, so nothing gets past them; an ordinary record is let through by one count.
+"""
+
+from __future__ import annotations
+
+import re
+
+_SMALL_TAGS = 300
+_SMALL_CHARS = 32_768
+_CLONES = 1_000_000
+"""Unclosed formatting elements times tags: what the parser might build."""
+_STEPS = 1_200_000_000
+"""Open elements looked at, summed over the tags; about three seconds of the parser."""
+_ATTRIBUTES = 4_096
+"""Attributes on one element."""
+_ROUNDS = 16
+
+_WS = r" \t\n\f\r"
+_FORMATTING = "a|b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u"
+_PHRASES = f"{_FORMATTING}|abbr|cite|data|dfn|kbd|mark|q|samp|span|sub|sup|time|var"
+_PLAIN_ATTRIBUTES = (
+    rf"(?:[{_WS}]++[A-Za-z][A-Za-z0-9_:-]*+"
+    rf"(?:=(?:\"[^\"<>]*+\"|'[^'<>]*+'|[^{_WS}\"'<>=`]++))?+)*+[{_WS}]*+"
+)
+_LEAF = re.compile(
+    rf"<({_PHRASES}){_PLAIN_ATTRIBUTES}>[^<]*+</\1[{_WS}]*+>|<(?:br|wbr|img){_PLAIN_ATTRIBUTES}/?+>",
+    re.IGNORECASE | re.ASCII,
+)
+_OPENS_FORMAT = re.compile(rf"<(?:{_FORMATTING})(?=[{_WS}/>])", re.IGNORECASE | re.ASCII)
+_TAG = re.compile(rf"<(/?+)([A-Za-z][^{_WS}/>]*+)")
+_ATTRIBUTE = re.compile(
+    rf"[{_WS}/]*+[^{_WS}/>][^{_WS}/>=]*+"
+    rf"(?:[{_WS}]*+=[{_WS}]*+(?:\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z)|[^{_WS}>]*+))?+"
+)
+_NEVER_OPEN = frozenset(
+    "area base br col embed hr img input link meta param source track wbr".split()
+)
+
+
+def is_tangled(text: str) -> bool:
+    """Whether building the tree of `text` might cost more than a fixed budget."""
+    tags = text.count("<")
+    if tags <= _SMALL_TAGS and len(text) <= _SMALL_CHARS:
+        return False
+    return _clones(text, tags) > _CLONES or _steps(text) > _STEPS or _crowded(text)
+
+
+def _clones(text: str, tags: int) -> int:
+    """Formatting elements that may stay open, times the places that may rebuild them.
+
+    Cleanly closed ones are taken out first, innermost ones at each round: between such a start
+    tag and its end tag the parser can meet nothing that keeps the element open.
+    """
+    for _ in range(_ROUNDS):
+        if len(_OPENS_FORMAT.findall(text)) * tags <= _CLONES:
+            return 0
+        text, removed = _LEAF.subn("", text)
+        if not removed:
+            break
+    return len(_OPENS_FORMAT.findall(text)) * tags
+
+
+def _steps(text: str) -> int:
+    """The open elements at each tag, summed; an end tag closes at most one of its own name."""
+    open_by_name: dict[str, int] = {}
+    depth = steps = 0
+    for closing, raw in _TAG.findall(text):
+        name = raw.lower()
+        if closing:
+            if open_by_name.get(name, 0):
+                open_by_name[name] -= 1
+                depth -= 1
+        elif name not in _NEVER_OPEN:
+            open_by_name[name] = open_by_name.get(name, 0) + 1
+            depth += 1
+        steps += depth
+    return steps
+
+
+def _crowded(text: str) -> bool:
+    """Whether a tag may carry very many attributes, wherever the parser sees one begin."""
+    allowance = 4 * len(text)
+    for tag in _TAG.finditer(text):
+        at, count = tag.end(), 0
+        while found := _ATTRIBUTE.match(text, at):
+            at = found.end()
+            count += 1
+            if count > _ATTRIBUTES:
+                return True
+        allowance -= at - tag.start()
+        if allowance < 0:
+            return True
+    return False
