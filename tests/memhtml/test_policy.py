@@ -69,7 +69,7 @@ def test_file_that_sets_everything_is_read() -> None:
         ('{"v1Doors": ["open"]}', "v1Doors", "closed-in-session"),
         ('{"v1Doors": "open", "v1Doors": "open"}', "v1Doors", "once"),
         (
-            '{"writeBar": {"requireAnchor": true, "requireAnchor": true}}',
+            '{"writeBar": {"requireAnchor": true, "requireAnchor": 1}}',
             "writeBar.requireAnchor",
             "once",
         ),

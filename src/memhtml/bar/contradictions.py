@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from memhtml.bar.hrefs import target
 from memhtml.bar.readings import Readings
 from memhtml.corpus.interface import Corpus, RecordRow
 from memhtml_format.ops import AddLink, Archive, DropLink, Move, Op, Put
-from memhtml_format.paths import archive_slot, href, is_archived
+from memhtml_format.paths import archive_slot, href, href_target, is_archived
 from memhtml_format.record import Link, Record
 
 Restatement: TypeAlias = Literal["archived", "superseded", "same-value"]
@@ -83,7 +82,7 @@ def _restates(
 
 def _names(link: Link, paths: tuple[str, ...]) -> bool:
     """Whether the link's target is one of the paths, or an archive slot of one."""
-    named = target(link.href)
+    named = href_target(link.href)
     slot = archive_slot(named)
     return named in paths or (slot is not None and slot.original in paths)
 

@@ -7,8 +7,7 @@ to the old path is one `format` violation at the moved source.
 from __future__ import annotations
 
 from memhtml.bar.batch import Batch
-from memhtml.bar.hrefs import target
-from memhtml_format.paths import href, is_archived
+from memhtml_format.paths import href, href_target, is_archived
 from memhtml_format.record import Link
 from memhtml_format.violations import Violation
 
@@ -44,7 +43,7 @@ def _staged_holders(batch: Batch) -> dict[str, Holders]:
         if head is None or is_archived(path):
             continue
         for link in head.links:
-            named = target(link.href)
+            named = href_target(link.href)
             if named in batch.moves:
                 found.setdefault(named, {}).setdefault(path, []).append(link)
     return found

@@ -6,8 +6,8 @@ All failures of one operation become one `format` violation at its source.
 from __future__ import annotations
 
 from memhtml.bar.batch import Batch, why_not_live
-from memhtml.bar.hrefs import is_root_relative, target
 from memhtml_format.ops import AddLabel, AddLink, DropLabel, DropLink
+from memhtml_format.paths import href_target, is_root_relative
 from memhtml_format.record import Link
 from memhtml_format.text import well_formed_entity
 from memhtml_format.violations import Violation
@@ -21,7 +21,7 @@ def judge_link(op: AddLink, batch: Batch) -> list[Violation]:
     if not is_root_relative(op.href):
         reasons.append(f"href {op.href!r} is not root-relative")
     else:
-        reasons.extend(_target_reasons(op.path, target(op.href), batch))
+        reasons.extend(_target_reasons(op.path, href_target(op.href), batch))
     if reasons or head is None:
         return [Violation("format", op.path, tuple(reasons))]
     head.links[Link(op.rel, op.href)] = None

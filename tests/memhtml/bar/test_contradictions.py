@@ -10,6 +10,8 @@ from memhtml_format.ops import AddLink, Archive, DropLink, Move, Op, Put
 
 OLD = page("The capital of India is New Delhi.")
 NEW = page("The capital of India is Mumbai.")
+PUNE = page("The capital of India is Pune.")
+WET = page("Water is wet.")
 TWIN = f"archive/2026/{A}"
 TO = "projects/p/a.html"
 NOTHING = Comparison({}, [], [])
@@ -34,7 +36,7 @@ def test_same_value_is_a_restatement_without_a_link() -> None:
 
 def test_other_frame_and_no_frame_are_not_compared() -> None:
     assert compared({A: OLD}, Put(B, page("The capital of Peru is Lima."))) == NOTHING
-    assert compared({A: OLD}, Put(B, page("Water is wet."))) == NOTHING
+    assert compared({A: OLD}, Put(B, WET)) == NOTHING
 
 
 def test_archived_record_is_no_rival() -> None:
@@ -46,7 +48,7 @@ def test_rivals_come_in_path_order_and_puts_in_log_order() -> None:
     found = compared(
         {B: OLD, A: other},
         Put("areas/z.html", NEW),
-        Put("areas/y.html", page("The capital of India is Pune.")),
+        Put("areas/y.html", PUNE),
     )
     assert [(pair["path"], pair["against"]) for pair in found.contradictions] == [
         ("areas/z.html", A),
@@ -130,9 +132,9 @@ def test_identical_link_is_not_doubled() -> None:
 def test_two_puts_of_one_path_count_as_the_final_one() -> None:
     found = compared(
         {A: OLD},
-        Put(B, page("The capital of India is Pune.")),
+        Put(B, PUNE),
         Put(C, NEW),
-        Put(B, page("Water is wet.")),
+        Put(B, WET),
     )
     assert found.contradictions == [{"path": C, "against": A}]
 
