@@ -324,6 +324,8 @@ def _set_aside(path: str, is_right: Callable[[str], bool]) -> bool:
     name = f".{os.path.basename(path)[:40]}.{os.urandom(8).hex()}.lock"
     aside = os.path.join(_scratch(path), name)
     try:
+        if os.stat(_scratch(path)).st_dev != os.stat(os.path.dirname(path)).st_dev:
+            aside = os.path.join(os.path.dirname(path), name)
         os.rename(path, aside)
     except FileNotFoundError:
         return True

@@ -95,6 +95,9 @@ class Repo:
         self._trees: dict[bytes, Tree] = {}
         self._trees_bytes = 0
         self._roots: dict[str, bytes] = {}
+        self._trusts_file_mode: bool | None = None
+        self.index_seen: tuple[int, int, int] | None = None
+        """The index file that `checkout.dirty` looked at last."""
 
     @property
     def handle(self) -> pygit2.Repository:
@@ -102,6 +105,17 @@ class Repo:
         if self._handle is None:
             self._handle = _open(self.root)
         return self._handle
+
+    @property
+    def trusts_file_mode(self) -> bool:
+        """Whether the executable bit means something here (`core.fileMode`)."""
+        if self._trusts_file_mode is None:
+            with _git_errors("reading core.fileMode"):
+                try:
+                    self._trusts_file_mode = self.handle.config.get_bool("core.filemode")
+                except KeyError:
+                    self._trusts_file_mode = True
+        return self._trusts_file_mode
 
     def entry(self, commit: str, path: str) -> Entry | None:
         """What `path` is in `commit`, or None."""

@@ -49,7 +49,7 @@ def build_tree(
             folder, name = _place(plan, path)
             folder.removed.add(name)
     for path, data in writes.items():
-        _refuse_bad_path(path)
+        refuse_bad_path(path)
         folder, name = _place(plan, path)
         folder.written[name] = bytes.fromhex(repo.write_object("blob", data))
     base = bytes.fromhex(repo.root_tree(base_commit)) if base_commit is not None else None
@@ -112,7 +112,7 @@ def _collision(path: bytes, why: str) -> MemhtmlError:
     )
 
 
-def _refuse_bad_path(path: str) -> None:
+def refuse_bad_path(path: str) -> None:
     """Refuse what git's own index and checkout refuse, on every system it may be cloned to."""
     for part in path.split("/"):
         plain = part.translate(_IGNORED_BY_HFS).lower()

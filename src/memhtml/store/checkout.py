@@ -1,0 +1,423 @@
+"""Moves index and working tree with a commit, and back, without touching anybody's own work.
+
+Spec `sessions` §9.1 (dirty, following) and §9.2 (a commit that did not land). The rule throughout:
+only a path of the commit, and only while it holds exactly what one of the two versions has.
+Contents are compared; stat data alone never decides. The caller holds the checkout lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from memhtml import log
+from memhtml.errors import MemhtmlError, StorageError
+from memhtml.store import index
+from memhtml.store.refs import run_git
+from memhtml.store.repo import MODE_EXECUTABLE, MODE_LINK, MODE_SUBMODULE
+from memhtml.store.tree import refuse_bad_path
+from memhtml.store.worktree import Look, Spare, WorkTree
+
+if TYPE_CHECKING:
+    from memhtml.store.index import Side, Staged
+    from memhtml.store.repo import Repo
+
+
+def no_move(path: str) -> None:
+    """The move hook of a normal run: does nothing."""
+
+
+on_move: Callable[[str], None] = no_move
+"""Called with each path before it moves, and with `index` before the index does; for tests."""
+
+
+class CheckoutDirty(MemhtmlError):
+    """`ERR_DIRTY_TREE`: `paths`, sorted, changed under the commit between the look and the move."""
+
+    def __init__(self, paths: Collection[str]) -> None:
+        self.paths = sorted(paths)
+        super().__init__("ERR_DIRTY_TREE", f"uncommitted changes at {', '.join(self.paths[:5])}")
+
+
+class _Move(NamedTuple):
+    """One path's two versions; a side is None where the version has no file there."""
+
+    path: str
+    old: Side | None
+    new: Side | None
+
+
+def dirty(repo: Repo, parent_commit: str, paths: Collection[str]) -> list[str]:
+    """The paths among `paths` that hold uncommitted state against `parent_commit`, sorted.
+
+    A path is dirty when its index entry is not the parent's, when its file is not (content,
+    executable bit, kind), or when something untracked, ignored or not, is in its way. A file that
+    git's own filters would store as the parent's content is clean. Raises `MemhtmlError` `ERR_GIT`.
+    """
+    wanted = set(paths)
+    repo.index_seen = index.signature(repo.root)
+    state = index.staged(repo.root, parent_commit, wanted)
+    found = {*state.entries, *state.unmerged, *state.crossing}
+    differing = []
+    with WorkTree(repo.root) as files:
+        for path in wanted - found:
+            verdict = _compare(repo, files, parent_commit, path, wanted)
+            if verdict == "dirty":
+                found.add(path)
+            elif verdict == "bytes":
+                differing.append(path)
+    found.update(_differs_for_git(repo, parent_commit, differing))
+    return sorted(found)
+
+
+def follow(repo: Repo, parent: str, commit: str, paths: Collection[str]) -> None:
+    """Move index and working tree from `parent` to `commit` at `paths`.
+
+    New content is written aside first, so that a full disk shows before anything moved. Raises
+    `StorageError` `write`, `MemhtmlError` `ERR_GIT` (git's index lock among them) or
+    `CheckoutDirty`; whatever had moved is then back where it was.
+    """
+    moves = [move for path in sorted(set(paths)) if (move := _move(repo, parent, commit, path))]
+    for move in moves:
+        if move.new is not None:
+            refuse_bad_path(move.path)
+    wait = index.LockWait(repo.root)
+    wait.until_free()
+    with WorkTree(repo.root) as files:
+        journey = _Journey(repo, files)
+        try:
+            journey.run(moves)
+            on_move("index")
+            _refuse_new_stages(repo, parent, moves)
+            index.set_entries(repo.root, {move.path: move.new for move in moves}, wait)
+        except BaseException as error:
+            journey.back()
+            if isinstance(error, OSError):
+                raise _storage(error) from error
+            raise
+        journey.finish()
+
+
+def put_back(repo: Repo, pending: str, parent: str) -> list[str]:
+    """Take back what a commit that did not land left in the checkout; the paths left alone, sorted.
+
+    Per path, in the index and in the working tree: what equals `pending` goes back to `parent`'s,
+    what equals `parent` stays, anything else is someone's work and stays. May be repeated. Raises
+    `StorageError` `write` or `MemhtmlError` `ERR_GIT`.
+    """
+    moves = [_Move(c.path, c.new, c.old) for c in repo.difference(parent, pending)]
+    moves.sort()
+    wait = index.LockWait(repo.root)
+    wait.until_free()
+    entries, left = _entries_to_put_back(repo, parent, moves)
+    try:
+        with WorkTree(repo.root) as files:
+            left |= _put_back_files(repo, files, moves)
+    except OSError as error:
+        raise _storage(error) from error
+    on_move("index")
+    index.set_entries(repo.root, entries, wait)
+    return sorted(left)
+
+
+def _move(repo: Repo, parent: str, commit: str, path: str) -> _Move | None:
+    sides: list[Side | None] = []
+    for version in (parent, commit):
+        entry = repo.entry(version, path)
+        # A folder is here by the paths below it, which the commit removes or writes on their own.
+        sides.append(None if entry is None or entry.kind == "tree" else (entry.mode, entry.oid))
+    return None if sides[0] == sides[1] else _Move(path, *sides)
+
+
+def _refuse_new_stages(repo: Repo, parent: str, moves: list[_Move]) -> None:
+    """Refuse when somebody staged one of the paths since `dirty` looked."""
+    if repo.index_seen is not None and repo.index_seen == index.signature(repo.root):
+        return
+    state = index.staged(repo.root, parent, [move.path for move in moves])
+    found = {*state.entries, *state.unmerged, *state.crossing}
+    if found:
+        raise CheckoutDirty(found)
+
+
+def _storage(error: OSError) -> StorageError:
+    name = error.filename if isinstance(error.filename, str) else "the working tree"
+    return StorageError("write", f"{name}: {error.strerror}")
+
+
+# --- comparing ---------------------------------------------------------------------------------
+
+
+def _compare(repo: Repo, files: WorkTree, parent: str, path: str, wanted: set[str]) -> str:
+    """`clean`, `dirty`, or `bytes`: a file whose raw bytes differ, which git must judge."""
+    entry = repo.entry(parent, path)
+    try:
+        seen = files.look(path)
+        if entry is None:
+            free = seen.kind == "absent" or _leaves(repo, parent, seen, wanted)
+            return "clean" if free else "dirty"
+        if entry.kind == "tree":
+            return "clean" if _only_removed_below(files, path, seen, wanted) else "dirty"
+        side = (entry.mode, entry.oid)
+        if _holds(repo, files, path, seen, side):
+            return "clean"
+        same_kind = seen.kind == "file" and entry.kind == "blob"
+        return "bytes" if same_kind and _bit_agrees(repo, seen, side) else "dirty"
+    except OSError:
+        return "dirty"  # What cannot be read cannot be called unchanged.
+
+
+def _leaves(repo: Repo, parent: str, seen: Look, wanted: set[str]) -> bool:
+    """Whether what is in the way is a file of the parent that this commit touches itself."""
+    if seen.kind != "blocked" or seen.blocker not in wanted:
+        return False
+    entry = repo.entry(parent, seen.blocker)
+    return entry is not None and entry.kind in ("blob", "link")
+
+
+def _only_removed_below(files: WorkTree, path: str, seen: Look, wanted: set[str]) -> bool:
+    """Whether a folder that a file replaces holds nothing but what the commit removes."""
+    if seen.kind != "folder":
+        return seen.kind == "absent"
+    others, folders = files.everything_below(path)
+    needed = {above for other in others for above in index.parents(other)}
+    return wanted.issuperset(others) and needed.issuperset(folders)
+
+
+def _holds(repo: Repo, files: WorkTree, path: str, seen: Look, side: Side | None) -> bool:
+    """Whether the working tree has exactly `side` at `path`."""
+    if side is None:
+        return seen.kind in ("absent", "blocked", "folder")
+    mode, oid = side
+    if mode == MODE_SUBMODULE:
+        return False
+    data = repo.data(oid)
+    if mode == MODE_LINK:
+        return seen.kind == "link" and files.target(path) == data
+    if seen.kind != "file" or seen.size_bytes != len(data) or not _bit_agrees(repo, seen, side):
+        return False
+    return files.read(path) == data
+
+
+def _bit_agrees(repo: Repo, seen: Look, side: Side) -> bool:
+    return seen.executable == (side[0] == MODE_EXECUTABLE) or not repo.trusts_file_mode
+
+
+def _differs_for_git(repo: Repo, parent: str, paths: list[str]) -> set[str]:
+    """Those paths whose file git would not store as the parent's content, line ends converted."""
+    if not paths:
+        return set()
+    names = [path for path in paths if "\n" not in path]
+    text = "".join(f"{path}\n" for path in names).encode("utf-8", "surrogateescape")
+    run = run_git(repo.root, "hash-object", "--stdin-paths", stdin=text)
+    ids = run.stdout.decode("ascii", "replace").split()
+    if run.status != 0 or len(ids) != len(names):
+        return set(paths)
+    stored = dict(zip(names, ids, strict=True))
+    entries = ((path, repo.entry(parent, path)) for path in paths)
+    return {path for path, entry in entries if entry is None or stored.get(path) != entry.oid}
+
+
+# --- forwards ----------------------------------------------------------------------------------
+
+
+class _Journey:
+    """The moves of one `follow`, with what is needed to take them back on a full disk."""
+
+    def __init__(self, repo: Repo, files: WorkTree) -> None:
+        self._repo = repo
+        self._files = files
+        self._waiting: dict[str, Spare] = {}
+        self._done: list[tuple[_Move, Spare | None]] = []
+
+    def run(self, moves: list[_Move]) -> None:
+        """Removals first, so that a folder can take a file's place and the other way round."""
+        written = [move for move in moves if move.new is not None]
+        removed = [move for move in moves if move.new is None]
+        blocked = {move.path for move in removed}
+        # A place below a file that is still there is prepared after that file is gone.
+        later = [m for m in written if any(a in blocked for a in index.parents(m.path))]
+        for move in written:
+            if move not in later:
+                self._prepare(move)
+        for move in removed:
+            self._remove(move)
+        for move in later:
+            self._prepare(move)
+        for move in written:
+            self._write(move)
+
+    def back(self) -> None:
+        """Undo in reverse; what cannot be undone is left to `put_back`, with a warning."""
+        kept_for_good = []
+        for move, kept in reversed(self._done):
+            try:
+                undone = self._undo(move, kept)
+            except (OSError, MemhtmlError) as error:
+                log.warn(f"{move.path} could not be put back at once: {error}")
+                undone = False
+            if not undone and kept is not None:
+                kept_for_good.append(kept)
+        self._discard(but=kept_for_good)
+
+    def finish(self) -> None:
+        """Drop what was kept for the way back."""
+        self._discard()
+
+    def _discard(self, but: Collection[Spare] = ()) -> None:
+        for spare in [*self._waiting.values(), *(kept for _, kept in self._done if kept)]:
+            if spare not in but:
+                self._files.discard(spare)
+        for path in self._waiting:
+            self._files.remove_empty_folders(path)
+        self._waiting.clear()
+        self._done.clear()
+
+    def _prepare(self, move: _Move) -> None:
+        assert move.new is not None
+        spare = _spare(self._repo, self._files, move.path, move.new)
+        if spare is not None:
+            self._waiting[move.path] = spare
+
+    def _remove(self, move: _Move) -> None:
+        on_move(move.path)
+        if move.old is None or move.old[0] == MODE_SUBMODULE:
+            return
+        self._expect(move, move.old)
+        seen = _content(self._files, move.path, move.old)
+        taken = self._files.take_away(move.path)
+        self._done.append((move, taken))
+        # Looked at again where nobody else can reach it: a last edit is put back, not dropped.
+        if self._files.read_spare(taken) != seen:
+            raise CheckoutDirty([move.path])
+        self._files.remove_empty_folders(move.path)
+
+    def _write(self, move: _Move) -> None:
+        on_move(move.path)
+        spare = self._waiting.get(move.path)
+        if spare is None:
+            return
+        kept = None
+        if move.old is not None:
+            self._expect(move, move.old)
+            kept = self._files.keep_copy(move.path)
+        try:
+            self._files.place(spare, move.path, replace=move.old is not None)
+        except FileExistsError:
+            raise CheckoutDirty([move.path]) from None
+        del self._waiting[move.path]
+        self._done.append((move, kept))
+
+    def _expect(self, move: _Move, side: Side) -> None:
+        """The file is still the parent's, byte for byte or for git."""
+        seen = self._files.look(move.path)
+        if _holds(self._repo, self._files, move.path, seen, side):
+            return
+        regular = seen.kind == "file" and side[0] not in (MODE_LINK, MODE_SUBMODULE)
+        if not regular or not _git_agrees(self._repo, move.path, side):
+            raise CheckoutDirty([move.path])
+
+    def _undo(self, move: _Move, kept: Spare | None) -> bool:
+        files, path = self._files, move.path
+        if not _holds(self._repo, files, path, files.look(path), move.new):
+            return False  # Somebody wrote here meanwhile: theirs now.
+        if move.old is None:
+            files.discard(files.take_away(path))
+            files.remove_empty_folders(path)
+            return True
+        back = kept or _spare(self._repo, files, path, move.old)
+        if back is not None:
+            files.place(back, path, replace=move.new is not None)
+        return True
+
+
+def _content(files: WorkTree, path: str, side: Side) -> bytes:
+    return files.target(path) if side[0] == MODE_LINK else files.read(path)
+
+
+def _spare(repo: Repo, files: WorkTree, path: str, side: Side) -> Spare | None:
+    mode, oid = side
+    if mode == MODE_SUBMODULE:
+        return None
+    data = repo.data(oid)
+    if mode == MODE_LINK:
+        return files.spare_link(data, path)
+    return files.spare_file(data, path, executable=mode == MODE_EXECUTABLE)
+
+
+def _git_agrees(repo: Repo, path: str, side: Side) -> bool:
+    text = f"{path}\n".encode("utf-8", "surrogateescape")
+    run = run_git(repo.root, "hash-object", "--stdin-paths", stdin=text)
+    return run.status == 0 and run.stdout.strip().decode("ascii", "replace") == side[1]
+
+
+# --- and back ----------------------------------------------------------------------------------
+
+
+def _entries_to_put_back(
+    repo: Repo, parent: str, moves: list[_Move]
+) -> tuple[dict[str, Side | None], set[str]]:
+    """The index entries that go back, and the paths whose entry is someone's work."""
+    state: Staged = index.staged(repo.root, parent, [move.path for move in moves])
+    entries: dict[str, Side | None] = {}
+    left = set(state.unmerged)
+    for move in moves:
+        if move.path in left or move.path not in state.entries:
+            continue  # The entry is in conflict, or the parent's already.
+        if state.entries[move.path] == move.old and move.path not in state.crossing:
+            entries[move.path] = move.new
+        else:
+            left.add(move.path)
+    return entries, left
+
+
+def _put_back_files(repo: Repo, files: WorkTree, moves: Iterable[_Move]) -> set[str]:
+    """Files of the pending commit go first, so that a folder's or a file's place is free again."""
+    left: set[str] = set()
+    returning = []
+    for move in moves:
+        seen = files.look(move.path)
+        if _holds(repo, files, move.path, seen, move.new):
+            if move.new is None and seen.kind == "absent":
+                files.remove_empty_folders(move.path)  # Made for it, and it never came.
+            continue
+        if not _holds(repo, files, move.path, seen, move.old):
+            left.add(move.path)
+        elif move.new is not None:
+            returning.append(move)
+        elif not _drop_file(repo, files, move):
+            left.add(move.path)
+    for move in returning:
+        on_move(move.path)
+        if not _return_file(repo, files, move):
+            left.add(move.path)
+    return left
+
+
+def _drop_file(repo: Repo, files: WorkTree, move: _Move) -> bool:
+    """Remove the pending commit's file; False when it was written to at the last moment."""
+    assert move.old is not None
+    on_move(move.path)
+    taken = files.take_away(move.path)
+    if files.read_spare(taken) != repo.data(move.old[1]):
+        files.place(taken, move.path, replace=False)
+        return False
+    files.discard(taken)
+    files.remove_empty_folders(move.path)
+    return True
+
+
+def _return_file(repo: Repo, files: WorkTree, move: _Move) -> bool:
+    """Write the parent's file again; False when someone's file or folder took the place."""
+    assert move.new is not None
+    try:
+        spare = _spare(repo, files, move.path, move.new)
+    except NotADirectoryError:
+        return False
+    if spare is None:
+        return True
+    try:
+        files.place(spare, move.path, replace=move.old is not None)
+    except (FileExistsError, IsADirectoryError, NotADirectoryError):
+        files.discard(spare)
+        return False
+    return True
