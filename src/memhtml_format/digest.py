@@ -1,10 +1,10 @@
-"""Digests of the format: git blob ids and the content hash of an article (spec `format` §1.2, §5)."""
+"""Git blob ids and the content hash of an article (spec `format` §1.2, §5)."""
 
 from __future__ import annotations
 
 from hashlib import sha1, sha256
 
-from memhtml_format import html
+from memhtml_format.html import canonical_of_markup
 
 
 def blob_sha(data: bytes) -> str:
@@ -20,5 +20,8 @@ def hash_of_canonical(text: str) -> str:
 
 
 def article_hash(markup: str) -> str:
-    """The content hash of a document or, when no `article` stands in it, of article markup."""
-    return hash_of_canonical(html.canonical_of_markup(markup))
+    """The content hash of a document or, when no `article` stands in it, of article markup.
+
+    Raises `TooTangled`.
+    """
+    return hash_of_canonical(canonical_of_markup(markup))

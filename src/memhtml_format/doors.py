@@ -10,15 +10,15 @@ import re
 from typing import TYPE_CHECKING
 
 from memhtml_format.html import parse, walk
-from memhtml_format.text import ASCII_SPACE
+from memhtml_format.text import ASCII_SPACE, words
 from memhtml_format.vocab import PREFIX
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
-_ELEMENTS = frozenset(
+_ELEMENTS = words(
     "iframe frame frameset object embed applet portal base form input button textarea select "
-    "noscript audio video source track canvas svg math".split()
+    "noscript audio video source track canvas svg math"
 )
 _ATTRIBUTES = frozenset({"srcdoc", "srcset", "ping", "formaction", "background", "autofocus"})
 _ADDRESSES = frozenset({"href", "src", "cite", "action", "data", "poster", "longdesc"})
@@ -67,9 +67,8 @@ def _judge(tag: str, attributes: dict[str, str | None]) -> list[str]:
                     "an img may only show a root-relative file or a data: picture "
                     "(png, jpeg, gif, webp) of at most 64 KiB"
                 )
-        elif bare in _ADDRESSES and (scheme := _scheme(value or "")) not in _SCHEMES:
-            if scheme is not None:
-                said.append(f"the scheme {scheme}: is not allowed in {name} (http, https, mailto)")
+        elif bare in _ADDRESSES and (scheme := _scheme(value or "")) and scheme not in _SCHEMES:
+            said.append(f"the scheme {scheme}: is not allowed in {name} (http, https, mailto)")
     return said
 
 

@@ -1,4 +1,7 @@
-"""Frame keys: which slot a claim fills, and when two fillings agree (`format` §8, `write-bar` §8)."""
+"""Frame keys: which slot a claim fills, and when two fillings agree.
+
+Spec `format` §8 and `write-bar` §8. Both comparisons look at letters only.
+"""
 
 from __future__ import annotations
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 
+from memhtml_format.text import words
+
 _SMALL_TAGS = 300
 _SMALL_CHARS = 32_768
 _CLONES = 1_000_000
@@ -37,9 +39,7 @@ _ATTRIBUTE = re.compile(
     rf"[{_WS}/]*+[^{_WS}/>][^{_WS}/>=]*+"
     rf"(?:[{_WS}]*+=[{_WS}]*+(?:\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z)|[^{_WS}>]*+))?+"
 )
-_NEVER_OPEN = frozenset(
-    "area base br col embed hr img input link meta param source track wbr".split()
-)
+_NEVER_OPEN = words("area base br col embed hr img input link meta param source track wbr")
 
 
 def is_tangled(text: str) -> bool:

@@ -6,25 +6,23 @@ Everything here is iterative, because a script may write any depth of nesting. s
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from memhtml_format.guard import is_tangled
-from memhtml_format.text import collapse_ascii
+from memhtml_format.text import collapse_ascii, words
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-INLINE = frozenset(
-    "mark time data cite q dfn abbr code kbd samp var a strong em span".split(),
-)
+INLINE = words("mark time data cite q dfn abbr code kbd samp var a strong em span")
 """Elements that do not separate words in the canonical text (spec `format` §5)."""
 
-VOID = frozenset(
+VOID = words(
     "area base basefont bgsound br col embed frame hr img input keygen link meta param source "
-    "track wbr".split()
+    "track wbr"
 )
-_RAW_TEXT = frozenset("script style xmp iframe noembed noframes plaintext".split())
+_RAW_TEXT = words("script style xmp iframe noembed noframes plaintext")
 _EATS_NEWLINE = frozenset({"pre", "textarea", "listing"})
 _TEXT_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\u00a0": "&nbsp;"})
 _ATTRIBUTE_ESCAPES = str.maketrans(
@@ -148,6 +146,12 @@ def escape_attribute(value: str) -> str:
     return value.translate(_ATTRIBUTE_ESCAPES)
 
 
+def start_tag(tag: str, attributes: Iterable[tuple[str, str]]) -> str:
+    """A start tag with the attributes in the order given."""
+    stated = "".join(f' {name}="{escape_attribute(value)}"' for name, value in attributes)
+    return f"<{tag}{stated}>"
+
+
 def serialise(first: LexborNode | None) -> str:
     """Sibling nodes as markup: attributes sorted, names in lower case (spec `format` §6.4)."""
     out: list[str] = []
@@ -175,11 +179,8 @@ def serialise(first: LexborNode | None) -> str:
 def _open_element(
     tag: str, node: LexborNode, out: list[str], todo: list[tuple[LexborNode, str] | str]
 ) -> None:
-    attributes = "".join(
-        f' {name}="{escape_attribute(value or "")}"'
-        for name, value in sorted(node.attributes.items())
-    )
-    out.append(f"<{tag}{attributes}>")
+    attributes = sorted((name, value or "") for name, value in node.attributes.items())
+    out.append(start_tag(tag, attributes))
     if tag in VOID:
         return
     todo.append(f"</{tag}>")

@@ -47,7 +47,9 @@ class Reserved(NamedTuple):
 _RESERVED: dict[ReservedKind, Reserved] = {
     "state": Reserved("state", "no session writes it: .memhtml is the store's own state"),
     "policy": Reserved("policy", "no session writes it: the store policy belongs to its user"),
-    "generated": Reserved("generated", "no session writes it: the name belongs to a generated page"),
+    "generated": Reserved(
+        "generated", "no session writes it: the name belongs to a generated page"
+    ),
     "curation": Reserved("curation", "only curation writes in this folder"),
 }
 
@@ -122,7 +124,7 @@ def slug(title: str) -> str:
 
 
 def suffixed(stem: str, ordinal: int) -> str:
-    """The slug that is tried at `ordinal`: 1 is `stem`, n ≥ 2 ends in `-n`, never over 80 (§2.4)."""
+    """The slug tried at `ordinal`: 1 is `stem`, n ≥ 2 ends in `-n`, never over 80 (§2.4)."""
     if ordinal == 1:
         return stem
     suffix = f"-{ordinal}"

@@ -236,7 +236,9 @@ def _meta_problems(found: Scan) -> Iterator[Problem]:
     for name, values in found.metas.items():
         meta = vocab.METAS.get(name.removeprefix(vocab.PREFIX))
         if meta and not meta.repeatable and len(values) > 1:
-            yield Problem("H4", f"the meta {name} may stand only once, it stands {len(values)} times")
+            yield Problem(
+                "H4", f"the meta {name} may stand only once, it stands {len(values)} times"
+            )
 
 
 def _mark_problems(found: Scan) -> Iterator[Problem]:
@@ -265,9 +267,7 @@ def _link_problems(found: Scan) -> Iterator[Problem]:
 def _value_problems(found: Scan) -> Iterator[Problem]:
     memory_type = _first(found, "type")
     if memory_type is not None and memory_type not in vocab.TYPES:
-        yield Problem(
-            "M1", f"memhtml-type is {memory_type!r}, not one of {', '.join(vocab.TYPES)}"
-        )
+        yield Problem("M1", f"memhtml-type is {memory_type!r}, not one of {', '.join(vocab.TYPES)}")
     status = _first(found, "status")
     if status is not None and status not in vocab.STATUSES:
         yield Problem("M2", f"memhtml-status is {status!r}, not active or archived")

@@ -10,16 +10,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from memhtml_format.html import INLINE, canonical, walk
-from memhtml_format.text import collapse_ascii, number, trim
+from memhtml_format.text import collapse_ascii, number, trim, words
 from memhtml_format.vocab import PREFIX
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-_KNOWN = frozenset(
+_KNOWN = words(
     "html head body title meta link article mark p li time dl dt dd data cite q dfn code figure "
     "figcaption pre kbd samp var details summary aside abbr section table caption thead tbody tr "
-    "th td ul ol a strong em address".split()
+    "th td ul ol a strong em address"
 )
 _UNDER_FIGURE = frozenset({"div", "span"})
 _CODE = frozenset({"script", "style"})

@@ -22,6 +22,11 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _LONGEST_NUMBER = 400
 
 
+def words(text: str) -> frozenset[str]:
+    """The words of a table written as text."""
+    return frozenset(text.split())
+
+
 def collapse_ascii(text: str) -> str:
     """Every run of ASCII white space made one space; the ends are kept."""
     return _ASCII_RUN.sub(" ", text)
@@ -77,7 +82,7 @@ def normal_name(name: str) -> str:
 
 
 def normal_entity(reference: str) -> str:
-    """The normalised reference of spec `format` §4.3; without a separator the whole is normalised."""
+    """The normalised reference (§4.3); without a separator the whole is normalised."""
     bare = trim(reference)
     halves = split_entity(bare)
     if halves is None:
