@@ -213,8 +213,11 @@ class _Walk:
         # Names are taken from the end.
         frame.names.sort(reverse=True)
 
-    def _count(self, entries: int) -> None:
-        self.entries_left -= entries
+    def _count(self, *, as_seeded: bool = False) -> None:
+        """Count an entry. What a copy holds as it was seeded is not the script's and is free."""
+        if as_seeded and not self.overlay:
+            return
+        self.entries_left -= 1
         if self.entries_left < 0:
             raise SandboxFailed(
                 "exec.harvest", f"the script left more than {self.entries_max} entries"
@@ -224,14 +227,15 @@ class _Walk:
         path = frame.path + b"/" + name if frame.path else name
         text = _text(frame.text, name)
         found = os.stat(name, dir_fd=frame.fd, follow_symlinks=False)
-        self._count(1)
         if stat.S_ISDIR(found.st_mode):
             self._folder(frame, name, path, text, found)
         elif self.overlay and self._is_whiteout(frame, name, found):
+            self._count()
             self._vanish(frame, text)
         elif stat.S_ISREG(found.st_mode):
             self._file(frame, name, path, text, found)
         else:
+            self._count()
             self._vanish(frame, text)
             kind = _SPECIAL[stat.S_IFMT(found.st_mode)]
             self._add(frame, path, kind, 0)
@@ -273,15 +277,13 @@ class _Walk:
         seed = self._seed_folder(frame, name, text)
         known = seed is not None or (text is not None and text in self.seed.folders)
         try:
+            self._count(as_seeded=known)
             if frame.depth >= self.depth_max and not known:
                 self._vanish(frame, text)
                 self._add(frame, path, "too-deep", 0)
                 return
             if not known:
                 self._vanish(frame, text)
-            if known and not self.overlay:
-                # In a copy the seeded folders are there from the start: only others count.
-                self._count(-1)
             fd = _open_folder(frame.fd, name, found.st_mode)
             covered = frame.covered
             if self.overlay and not covered and is_opaque(fd):
@@ -306,6 +308,7 @@ class _Walk:
         self, frame: _Frame, name: bytes, path: bytes, text: str | None, found: os.stat_result
     ) -> None:
         same = self._compare(frame, name, text, found)
+        self._count(as_seeded=bool(same))
         if same is None:
             # The seed has no file here, but it may have a folder: no whiteout is written then.
             self._vanish_below(frame, name, text)
@@ -313,8 +316,6 @@ class _Walk:
             self.vanished.discard(text)
         if not same:
             self._add(frame, path, "file", found.st_size)
-        elif not self.overlay:
-            self._count(-1)
 
     def _vanish_below(self, frame: _Frame, name: bytes, text: str | None) -> None:
         if text is None or frame.covered:
