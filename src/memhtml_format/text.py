@@ -20,6 +20,7 @@ _ASCII_RUN = re.compile(f"[{ASCII_SPACE}]+")
 _WIDE_RUN = re.compile(f"[{WIDE_SPACE}]+")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _LONGEST_NUMBER = 400
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def words(text: str) -> frozenset[str]:
@@ -66,6 +67,11 @@ def two_decimals(value: float) -> str:
     numerator, denominator = value.as_integer_ratio()
     hundredths = (numerator * 200 + denominator) // (2 * denominator)
     return f"{hundredths // 100}.{hundredths % 100:02d}"
+
+
+def scrub(text: str) -> str:
+    """`text` with lone surrogates, which no file can hold, made U+FFFD."""
+    return _SURROGATE.sub("\ufffd", text)
 
 
 def split_entity(reference: str) -> tuple[str, str] | None:
