@@ -1,0 +1,133 @@
+"""`session exec`: run a script over the session's view and append what it changed.
+
+Spec `harvest` §1–§4. The session lock is not held while the script runs, and no read transaction
+of the head database is open meanwhile.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from memhtml import policy as store_policy
+from memhtml.errors import StorageError
+from memhtml.execute.mount import Mount, mounted
+from memhtml.execute.script import Script
+from memhtml.session.bound import Identity, open_session
+from memhtml.session.evidence import Evidence, Judged, WatchedSeed, keep_evidence
+from memhtml.session.log import Log
+from memhtml.session.put import append
+from memhtml.session.view import fold_log, now_second, touched_by
+from memhtml_format import violations as bar_findings
+from memhtml_format.ops import Archive, Move, Op
+
+if TYPE_CHECKING:
+    from memhtml.corpus.interface import Corpus
+    from memhtml.policy import Policy
+    from memhtml_harvest.seed import Seed
+    from memhtml_sandbox.changes import ChangeSet
+    from memhtml_sandbox.result import Run
+
+CORPUS_MOUNT = "/mnt/memhtml"
+
+
+def execute(
+    root: str, identity: Identity, script: Script, *, keep: bool = False
+) -> tuple[dict[str, Any], Evidence | None]:
+    """The payload of `session.exec.report`; with `keep`, the evidence for `--record` as well.
+
+    Errors raised: those of `read_log`, `policy.invalid`, `exec.*`, and `ERR_INVALID_MEMORY` when an
+    operation of the log no longer applies. Nothing is run or appended then.
+    """
+    log, started = open_session(root, identity)
+    policy = store_policy.load(root)
+    with mounted(root, log.ref, log.base_sha) as mount:
+        mount.lay(fold_log(log, mount.read, now_second()) if log.ops else None)
+        seen: set[str] | None = set() if keep else None
+        with mount.run(script) as run:
+            judged = judge_run(mount, log, policy, run, identity.run_bound, seen)
+            evidence = keep_evidence(log, policy, run, judged, mount, seen)
+    judged, total = append_harvest(root, log, run, judged)
+    appended = total - len(log.ops)
+    payload = {
+        "id": log.id,
+        "baseSha": log.base_sha,
+        "lang": script.lang,
+        "corpusMount": CORPUS_MOUNT,
+        "sha": log.base_sha,
+        **run_fields(run, script),
+        "ops": len(judged.ops),
+        "appended": appended,
+        "opsTotal": total,
+        "harvested": [short(op) for op in judged.ops],
+        "rejected": [{"path": item.path, "reason": item.reason} for item in judged.rejected],
+        "violations": [bar_findings.encode(v) for v in judged.violations],
+        "blocking": judged.blocking,
+        "started": started,
+        "head": mount.loaded,
+    }
+    if evidence is not None:
+        evidence = evidence._replace(judged=judged, appended=appended)
+    return payload, evidence
+
+
+def run_fields(run: Run, script: Script) -> dict[str, Any]:
+    """How the script ended (spec `harvest` §2.2)."""
+    return {
+        "exitCode": run.exit_code,
+        "stdout": run.stdout.decode("utf-8", "replace"),
+        "stderr": run.stderr.decode("utf-8", "replace"),
+        "durationMs": round(run.duration_ms),
+        "timeoutMs": script.timeout_ms,
+        "timedOut": run.timed_out,
+    }
+
+
+def short(op: Op) -> dict[str, str]:
+    """An operation as the payload lists it."""
+    if isinstance(op, Archive | Move):
+        return {"kind": op.kind, "path": op.path, "to": op.to}
+    return {"kind": op.kind, "path": op.path}
+
+
+def judge_run(
+    mount: Mount, log: Log, policy: Policy, run: Run, run_bound: bool, seen: set[str] | None
+) -> Judged:
+    """Harvest the change set and judge log and harvest against the base."""
+    changes = run.changes()
+    if not changes.changed and not changes.vanished and not log.ops:
+        return Judged((), (), [], [])
+    with mount.head() as head:
+        base: Corpus = head
+        seed: Seed = mount.seed(head)
+        if seen is not None:
+            from memhtml.corpus.watched import WatchedCorpus
+
+            base, seed = WatchedCorpus(head, seen), WatchedSeed(seed, seen)
+        return judge_changes(changes, seed, base, log, policy, run_bound=run_bound)
+
+
+def judge_changes(
+    changes: ChangeSet, seed: Seed, base: Corpus, log: Log, policy: Policy, *, run_bound: bool
+) -> Judged:
+    """The one place where a change set becomes operations and findings; replay calls it too."""
+    from memhtml.bar.judge import judge
+    from memhtml_harvest.diff import harvest
+
+    found = harvest(changes.changed, changes.vanished, seed, scope=log.scope)
+    violations = judge((*log.ops, *found.ops), base, policy, log.scope)
+    blocked = bar_findings.blocking(violations, touched_by(found.ops), run_bound=run_bound)
+    sentences = [bar_findings.sentence(v) for v in blocked]
+    return Judged(found.ops, found.rejected, violations, sentences)
+
+
+def append_harvest(root: str, log: Log, run: Run, judged: Judged) -> tuple[Judged, int]:
+    """Append all of the harvest or none of it; the log's length afterwards (`harvest` §4)."""
+    if run.exit_code != 0 or judged.blocking or not judged.ops:
+        return judged, len(log.ops)
+    try:
+        return judged, len(append(root, log, judged.ops))
+    except StorageError as error:
+        if error.reason not in ("session.moved", "session.locked", "session.read"):
+            raise
+        sentence = f"session log: {error}; nothing was appended, run the script again"
+        return judged._replace(blocking=[*judged.blocking, sentence]), len(log.ops)

@@ -1,0 +1,136 @@
+"""`session put`: render JSONL lines, judge them with the log, append them (spec `sessions` §6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from memhtml import log as report
+from memhtml import policy as store_policy
+from memhtml.errors import MemhtmlError, StorageError
+from memhtml.session.bound import Identity, open_session
+from memhtml.session.log import Log, update
+from memhtml.session.view import fold_log, now_second, touched_by
+from memhtml_format import violations as bar_findings
+from memhtml_format.jsonl import LabelLine, Line, PathExhausted, StrictPath, WriteLine, plan_path
+from memhtml_format.ops import AddLabel, DropLabel, Op, Put
+
+if TYPE_CHECKING:
+    from memhtml.corpus.interface import Corpus
+    from memhtml.corpus.view import View
+    from memhtml_format.violations import Violation
+
+
+class Planned:
+    """The operations of one call, in file order, and what the answer says of them."""
+
+    def __init__(self) -> None:
+        self.ops: list[Op] = []
+        self.claims: list[tuple[str, str, str]] = []
+        """Path, title and claim of each put, for the neighbours."""
+
+
+def put(root: str, identity: Identity, lines: Sequence[Line]) -> dict[str, Any]:
+    """The payload of `session.appended`.
+
+    Errors raised: `ERR_INVALID_MEMORY` when a violation refuses the call, `session.locked`,
+    `session.moved`, `session.put.pathExhausted`, `policy.invalid`. Nothing is appended then.
+    """
+    from memhtml.bar.judge import judge
+    from memhtml.corpus.head import open_head
+    from memhtml.store.repo import Repo
+
+    log, started = open_session(root, identity)
+    policy = store_policy.load(root)
+    at = now_second()
+    with open_head(root, log.ref, log.base_sha, repo=Repo(root)) as head:
+        folded = fold_log(log, head.read, at)
+        view = head.view(folded.files, folded.gone)
+        planned = plan(lines, view, at)
+        found = judge((*log.ops, *planned.ops), head, policy, log.scope)
+        refuse_blocked(found, planned.ops, run_bound=identity.run_bound)
+        near = rank_neighbours(view, planned)
+        loaded = head.report.to_json()
+    ops = append(root, log, planned.ops)
+    return {
+        "id": log.id,
+        "started": started,
+        "baseSha": log.base_sha,
+        "appended": len(planned.ops),
+        "ops": len(ops),
+        "paths": [path for path, _title, _claim in planned.claims],
+        "labels": [
+            {"kind": op.kind, "path": op.path, "entity": op.entity}
+            for op in planned.ops
+            if isinstance(op, AddLabel | DropLabel)
+        ],
+        **near,
+        "violations": [bar_findings.encode(v) for v in found],
+        "head": loaded,
+    }
+
+
+def append(root: str, log: Log, ops: Sequence[Op]) -> tuple[Op, ...]:
+    """Add `ops` to the stored log; all of the log's operations after it."""
+    return update(
+        root, log.id, log.ops, lambda stored: stored._replace(ops=(*stored.ops, *ops))
+    ).ops
+
+
+def plan(lines: Sequence[Line], view: Corpus, at: str) -> Planned:
+    """Render and place each line (spec `format` §2.5, §6); a label line is an operation already."""
+    planned = Planned()
+    claimed: set[str] = set()
+
+    def taken(path: str) -> bool:
+        return path in claimed or view.record(path) is not None
+
+    for line in lines:
+        if isinstance(line, LabelLine):
+            shape = AddLabel if line.op == "label" else DropLabel
+            planned.ops.append(shape(line.path, line.entity))
+            continue
+        path = place(line, at, taken)
+        rendered = line.render(at)
+        claimed.add(path)
+        planned.ops.append(Put(path, rendered.html))
+        planned.claims.append((path, rendered.title, rendered.claim))
+    return planned
+
+
+def place(line: WriteLine, at: str, taken: Callable[[str], bool]) -> str:
+    """The path of a write line. `ERR_INVALID_MEMORY` for a strict path that cannot be used."""
+    try:
+        return plan_path(line.draft, at, taken)
+    except StrictPath as error:
+        raise MemhtmlError("ERR_INVALID_MEMORY", f"line {line.number}: {error}") from error
+    except PathExhausted as error:
+        raise StorageError("session.put.pathExhausted", f"line {line.number}: {error}") from error
+
+
+def refuse_blocked(found: Sequence[Violation], ops: Sequence[Op], *, run_bound: bool) -> None:
+    """Raise one `ERR_INVALID_MEMORY` for the violations that refuse the whole call."""
+    blocked = bar_findings.blocking(found, touched_by(tuple(ops)), run_bound=run_bound)
+    if not blocked:
+        return
+    sentences = " | ".join(bar_findings.sentence(v) for v in blocked)
+    raise MemhtmlError("ERR_INVALID_MEMORY", f"nothing was appended: {sentences}")
+
+
+def rank_neighbours(view: View, planned: Planned) -> dict[str, Any]:
+    """The `neighbors` and `vector` fields; a database that fails here never fails the put."""
+    import sqlite3
+
+    from memhtml.retrieve.neighbours import search_all, vector_off
+
+    queries = [f"{title} {claim}" for _path, title, claim in planned.claims]
+    try:
+        ranked = search_all(view, queries, 3) if queries else []
+    except sqlite3.Error as error:
+        report.warn(f"the neighbours were not ranked: {error}")
+        ranked = [[] for _query in queries]
+    near = [
+        {"path": path, "hits": [{**hit._asdict(), "arms": list(hit.arms)} for hit in hits]}
+        for (path, _title, _claim), hits in zip(planned.claims, ranked, strict=True)
+    ]
+    return {"neighbors": near, "vector": vector_off()}

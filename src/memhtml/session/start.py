@@ -1,0 +1,40 @@
+"""`session start`: write an empty log over the commit a ref stands at (spec `sessions` §5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memhtml import log as report
+from memhtml.errors import MemhtmlError
+from memhtml.session.bound import MAIN, Identity, base_of, create
+from memhtml.session.log import Log
+from memhtml.store import refs
+
+
+def full_ref(name: str | None) -> str:
+    """`--ref` as a full ref name; main when blank. `ERR_GIT` for a name git refuses."""
+    text = (name or "").strip()
+    if not text:
+        return MAIN
+    ref = refs.normalise_ref(text)
+    if not refs.valid_ref(ref):
+        raise MemhtmlError("ERR_GIT", f"{text} is not a legal ref name")
+    return ref
+
+
+def start(root: str, identity: Identity, *, ref: str | None, force: bool) -> dict[str, Any]:
+    """The payload of `session.started`. Errors raised: `session.exists`, `session.locked`."""
+    from memhtml.corpus.head import open_head
+    from memhtml.store.repo import Repo
+
+    name = full_ref(ref)
+    sha = base_of(root, name)
+    with open_head(root, name, sha, repo=Repo(root)) as head:
+        loaded = head.report.to_json()
+    replaced = create(root, Log(identity.id, sha, name), force=force)
+    if replaced is not None and replaced.pending is not None:
+        report.warn(
+            f"the replaced log of {identity.id} had a pending commit {replaced.pending}; "
+            "it was not settled"
+        )
+    return {"id": identity.id, "baseSha": sha, "ref": name, "ops": 0, "head": loaded}

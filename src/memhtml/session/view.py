@@ -1,0 +1,43 @@
+"""The version a session sees: its base with its own log folded over (spec `write-bar` §1)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from memhtml.corpus.fold import CannotApply, Folded, fold
+from memhtml.errors import MemhtmlError
+from memhtml.session.log import Log
+from memhtml_format.ops import Op, touched
+
+ReadBytes = Callable[[str], bytes | None]
+
+
+def now_second() -> str:
+    """This instant, whole seconds, UTC (spec `format` §3.4)."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+def fold_log(log: Log, read: ReadBytes, at: str) -> Folded:
+    """The log over the base. `ERR_INVALID_MEMORY` names an operation that no longer applies."""
+    try:
+        return fold(log.ops, read, at)
+    except CannotApply as error:
+        raise no_longer_applies(log.id, error) from error
+
+
+def no_longer_applies(session_id: str, error: CannotApply) -> MemhtmlError:
+    """The failure of put and exec after a rebase took an operation's record away."""
+    where = " -> ".join(touched(error.op))
+    return MemhtmlError(
+        "ERR_INVALID_MEMORY",
+        f"the {error.op.kind} of {where} in the session's log no longer applies: {error.reason}",
+        suggestions=(
+            f"memhtml session commit --id {session_id} --message <summary> --drop-refused",
+        ),
+    )
+
+
+def touched_by(ops: list[Op] | tuple[Op, ...]) -> frozenset[str]:
+    """Every path the operations touch."""
+    return frozenset(path for op in ops for path in touched(op))
