@@ -48,8 +48,8 @@ class OverlayWorker:
         try:
             ready = pickle.load(self.process.stdout)
         except EOFError:
-            _, error = self.process.communicate()
-            raise Unavailable(error.decode(errors="replace").strip().splitlines()[-1]) from None
+            _, said = self.process.communicate()
+            raise Unavailable(said.decode(errors="replace").strip().splitlines()[-1]) from None
         assert ready == "ready"
 
     def ask(self, request: Request) -> Answer:

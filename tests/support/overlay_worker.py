@@ -13,6 +13,7 @@ import pickle
 import stat
 import sys
 import tempfile
+from collections.abc import Callable
 from typing import NamedTuple
 
 Tree = dict[str, bytes]
@@ -117,7 +118,7 @@ def _copy_over(here: bytes, there: bytes, _data: bytes) -> None:
         _write(there, there, file.read())
 
 
-_ACTIONS = {
+_ACTIONS: dict[str, Callable[[bytes, bytes, bytes], object]] = {
     "write": _write,
     "append": _append,
     "remove": _remove,
@@ -241,7 +242,7 @@ class Worker:
                 apply(merged.encode(), op)
             read = read_copy if request.backend == "copy" else read_overlay
             changes = read(fd, lower, layer, Limits())
-            changed = {
+            changed: dict[bytes, tuple[str, int, bytes]] = {
                 path: (e.kind, e.size, e.read(1 << 16) if e.kind == "file" else b"")
                 for path, e in changes.changed.items()
             }
