@@ -16,8 +16,8 @@ _SMALL_TAGS = 300
 _SMALL_CHARS = 32_768
 _CLONES = 1_000_000
 """Unclosed formatting elements times tags: what the parser might build."""
-_STEPS = 1_200_000_000
-"""Open elements looked at, summed over the tags; about three seconds of the parser."""
+_STEPS = 300_000_000
+"""Open elements looked at, summed over the tags; about half a second of the parser."""
 _ATTRIBUTES = 4_096
 """Attributes on one element."""
 _ROUNDS = 16
@@ -39,6 +39,7 @@ _ATTRIBUTE = re.compile(
     rf"[{_WS}/]*+[^{_WS}/>][^{_WS}/>=]*+"
     rf"(?:[{_WS}]*+=[{_WS}]*+(?:\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z)|[^{_WS}>]*+))?+"
 )
+_PHRASE_NAMES = frozenset(_PHRASES.split("|")) - {"a", "nobr"}
 _NEVER_OPEN = words("area base br col embed hr img input link meta param source track wbr")
 
 
@@ -66,7 +67,10 @@ def _clones(text: str, tags: int) -> int:
 
 
 def _steps(text: str) -> int:
-    """The open elements at each tag, summed; an end tag closes at most one of its own name."""
+    """The open elements at each tag, summed; an end tag closes at most one of its own name.
+
+    The start of a phrase looks at none.
+    """
     open_by_name: dict[str, int] = {}
     depth = steps = 0
     for closing, raw in _TAG.findall(text):
@@ -78,7 +82,9 @@ def _steps(text: str) -> int:
         elif name not in _NEVER_OPEN:
             open_by_name[name] = open_by_name.get(name, 0) + 1
             depth += 1
-        steps += depth
+            steps += 0 if name in _PHRASE_NAMES else depth
+        if closing:
+            steps += depth
     return steps
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from memhtml_format import paths
 from memhtml_format.render import Draft
-from memhtml_format.text import is_blank, number
+from memhtml_format.text import is_blank, number, scrub
 
 _WRITE_FIELDS = frozenset(
     {
