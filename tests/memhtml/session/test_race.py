@@ -6,6 +6,7 @@ import json
 import os
 import random
 import subprocess
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -78,21 +79,28 @@ def direct_writer(root: str, journal: Path, rounds: int) -> None:
     for n in range(rounds):
         path = f"areas/direct/{n}.html"
         with checkout_lock(root):
-            commit_by_hand(root, path, f"Direct fact {n} is so.")
+            commit_until_done(root, path, f"Direct fact {n} is so.")
         note(journal, path)
 
 
 def person(root: str, journal: Path, rounds: int) -> None:
-    """Git by hand, no lock of ours; tries again when git's own lock or ref was busy."""
+    """Git by hand, no lock of ours."""
     for n in range(rounds):
         path = f"areas/person/{n}.html"
-        for _turn in range(200):
-            try:
-                commit_by_hand(root, path, f"Personal fact {n} is so.")
-            except subprocess.CalledProcessError:
-                continue
-            note(journal, path)
-            break
+        commit_until_done(root, path, f"Personal fact {n} is so.")
+        note(journal, path)
+
+
+def commit_until_done(root: str, path: str, claim: str) -> None:
+    """Try again while git's own index lock is held or the ref moved under it."""
+    for _turn in range(2000):
+        try:
+            commit_by_hand(root, path, claim)
+        except subprocess.CalledProcessError:
+            time.sleep(0.002)
+            continue
+        return
+    raise AssertionError(f"{path} was never committed by hand")
 
 
 def commit_by_hand(root: str, path: str, claim: str) -> None:
