@@ -302,8 +302,12 @@ class _Journey:
             kept = self._files.keep_copy(move.path)
         try:
             self._files.place(spare, move.path, replace=move.old is not None)
-        except FileExistsError:
-            raise CheckoutDirty([move.path]) from None
+        except BaseException as error:
+            if kept is not None:
+                self._files.discard(kept)
+            if isinstance(error, FileExistsError):
+                raise CheckoutDirty([move.path]) from None
+            raise
         del self._waiting[move.path]
         self._done.append((move, kept))
 
@@ -313,7 +317,8 @@ class _Journey:
         if _holds(self._repo, self._files, move.path, seen, side):
             return
         regular = seen.kind == "file" and side[0] not in (MODE_LINK, MODE_SUBMODULE)
-        if not regular or not _git_agrees(self._repo, move.path, side):
+        agrees = regular and _bit_agrees(self._repo, seen, side)
+        if not agrees or not _git_agrees(self._repo, move.path, side):
             raise CheckoutDirty([move.path])
 
     def _undo(self, move: _Move, kept: Spare | None) -> bool:

@@ -219,9 +219,9 @@ class WorkTree:
             return file.read()
 
     def _staging(self, parts: tuple[str, ...]) -> tuple[str, ...]:
-        """A folder on the same disk as `parts`, ignored by git when there is such a one."""
+        """A folder on the same disk as `parts`: the one git ignores, or `parts` itself."""
         try:
-            staging = os.fstat(self._folder(_STAGING))
+            staging = os.fstat(self._make_folders(_STAGING))
         except OSError:
             return parts
         return _STAGING if staging.st_dev == os.fstat(self._folder(parts)).st_dev else parts
