@@ -52,12 +52,18 @@ def judge(
     if len(ops) > BATCH_CAP:
         return [Violation("batch-cap", count=len(ops), cap=BATCH_CAP)]
     batch = Batch(ops, base, policy, scope, readings or Readings())
-    found: list[Violation] = []
-    for op in ops:
-        found.extend(reserved_paths(op, scope))
-        found.extend(_judge_one(op, batch))
+    found = walk(ops, batch)
     found.extend(dangling_edges(batch))
     found.extend(unanchored_at_the_end(batch))
+    return found
+
+
+def walk(ops: Sequence[Op], batch: Batch) -> list[Violation]:
+    """The findings of each operation in log order; `batch` is left as the log leaves it."""
+    found: list[Violation] = []
+    for op in ops:
+        found.extend(reserved_paths(op, batch.scope))
+        found.extend(_judge_one(op, batch))
     return found
 
 

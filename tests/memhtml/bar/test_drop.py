@@ -28,7 +28,12 @@ def rounds(base: Corpus, ops: list[Op]) -> tuple[list[Op], list[Dropped], int]:
 
 
 def test_every_operation_on_a_refused_path_goes_the_good_ones_included() -> None:
-    ops = [Put(B, page("b is new")), AddLabel(B, "a:b"), AddLabel(B, "A B"), Put(C, page("c is"))]
+    ops: list[Op] = [
+        Put(B, page("b is new")),
+        AddLabel(B, "a:b"),
+        AddLabel(B, "A B"),
+        Put(C, page("c is")),
+    ]
     found = judged(corpus({}), *ops)
     kept, dropped = drop_refused(ops, found)
     assert kept == [ops[3]]
