@@ -57,6 +57,8 @@ SLOTS = (
 ODD = ("areas/inbox/x.txt", "loose.html", "areas/index.html", "areas/inbox/b.html/under.html")
 HREFS = ("/areas/inbox/x.html", "/areas/inbox/y.html")
 
+COMMANDS = ("retire", "move", "copy", "remove", "write", "edit", "edit", "link")
+
 notes = st.builds(
     Note,
     words=st.sampled_from(["One.", "Two.", "Three."]),
@@ -64,9 +66,12 @@ notes = st.builds(
     links=st.lists(st.sampled_from(HREFS), unique=True, max_size=2).map(tuple),
     entities=st.lists(st.sampled_from(["a:x", "b:y"]), unique=True, max_size=2).map(tuple),
     comment=st.booleans(),
+    broken=st.just(False),
 )
-plain_notes = st.builds(Note, words=st.sampled_from(["One.", "Two.", "Three."]))
-befores = st.dictionaries(st.sampled_from([*LIVE, *SLOTS]), plain_notes | notes, max_size=5)
+plain_notes = st.sampled_from([Note("One."), Note("Two."), Note("Three.")])
+befores = st.dictionaries(
+    st.sampled_from([*LIVE, *SLOTS]), plain_notes | notes, min_size=1, max_size=5
+)
 scopes = st.sampled_from(["session", "curate"])
 
 
@@ -75,10 +80,13 @@ def scripts(draw: st.DrawFn) -> tuple[dict[str, Note], dict[str, File]]:
     """A seed and the tree that a few commands leave of it."""
     before = draw(befores)
     after: dict[str, File] = dict(before)
-    for _ in range(draw(st.integers(0, 5))):
+    for _ in range(draw(st.integers(1, 5))):
         target = draw(st.sampled_from([*LIVE, *SLOTS, *ODD]))
         source = draw(st.sampled_from(sorted(after))) if after else target
-        command = draw(st.sampled_from(["move", "move", "copy", "remove", "write", "edit", "link"]))
+        command = draw(st.sampled_from(COMMANDS))
+        slots = [slot for slot in SLOTS if slot.endswith(f"/{source}")]
+        if command == "retire" and slots:
+            command, target = "move", draw(st.sampled_from(slots))
         _perform(command, source, target, after, draw)
     return before, _possible(after)
 
@@ -94,14 +102,27 @@ def _perform(
     elif command == "remove":
         after.pop(source, None)
     elif command == "edit" and isinstance(file, Note):
-        changes = draw(notes)
-        field = draw(st.sampled_from(["title", "links", "entities", "comment", "broken"]))
-        value = True if field == "broken" else getattr(changes, field)
-        after[source] = file._replace(**{field: value})
+        after[source] = _edited(file, draw)
     elif command in ("move", "copy") and file is not None:
         if command == "move":
             del after[source]
         after[target] = file
+
+
+def _edited(note: Note, draw: st.DrawFn) -> Note:
+    """The note with one field from another one, or without its title."""
+    other = draw(notes)
+    return draw(
+        st.sampled_from(
+            [
+                note._replace(title=other.title),
+                note._replace(links=other.links),
+                note._replace(entities=other.entities),
+                note._replace(comment=other.comment),
+                note._replace(broken=True),
+            ]
+        )
+    )
 
 
 def _possible(after: dict[str, File]) -> dict[str, File]:

@@ -156,7 +156,7 @@ def test_a_copy_that_the_first_record_could_not_take_is_left_for_the_next() -> N
 
 
 def test_new_fact_at_the_old_path_of_an_archived_one_is_no_archive() -> None:
-    assert summary(judge({A: ONE}, {A: TWO, SLOT: ONE})) == ([f"put {A}", f"put {SLOT}"], [])
+    assert summary(judge({A: ONE}, {A: TWO, SLOT: ONE})) == ([f"put {SLOT}", f"put {A}"], [])
 
 
 def test_archive_onto_a_held_slot_is_an_archive_for_the_bar_to_refuse() -> None:

@@ -94,10 +94,10 @@ def as_entry(value: Doc | bytes | Entry) -> Entry:
 
 def judge(
     before: Mapping[str, Doc | bytes],
-    after: Mapping[str, Doc | bytes | Entry] | Mapping[bytes, Entry],
+    after: Mapping[Any, Any],
     scope: str = "session",
 ) -> Harvest:
-    """The harvest between two whole trees."""
+    """The harvest between two whole trees; `after` names by text or bytes what `as_entry` takes."""
     seed = {p: value.data if isinstance(value, Doc) else value for p, value in before.items()}
     entries: dict[bytes, Entry] = {}
     for name, value in after.items():
