@@ -79,12 +79,13 @@ def _steps(text: str) -> int:
             if open_by_name.get(name, 0):
                 open_by_name[name] -= 1
                 depth -= 1
-        elif name not in _NEVER_OPEN:
+            steps += depth
+            continue
+        if name not in _PHRASE_NAMES:
+            steps += depth
+        if name not in _NEVER_OPEN:
             open_by_name[name] = open_by_name.get(name, 0) + 1
             depth += 1
-            steps += 0 if name in _PHRASE_NAMES else depth
-        if closing:
-            steps += depth
     return steps
 
 
