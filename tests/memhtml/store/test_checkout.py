@@ -23,7 +23,7 @@ from tests.support.store import (
 )
 
 from memhtml.errors import MemhtmlError, StorageError
-from memhtml.store import checkout, index, worktree
+from memhtml.store import checkout, index
 from memhtml.store.checkout import CheckoutDirty, dirty, follow, put_back
 from memhtml.store.repo import Repo
 
@@ -407,7 +407,7 @@ def test_a_full_disk_half_way_leaves_everything_as_it_was(
             raise OSError(28, "No space left on device", "x")
         return real(*words, **named)
 
-    monkeypatch.setattr(worktree.os, call, limited)
+    monkeypatch.setattr(os, call, limited)
     failed = False
     try:
         store.follow()
