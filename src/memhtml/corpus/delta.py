@@ -7,12 +7,15 @@ read on demand, and only the index questions need all of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING
 
-from memhtml.corpus.interface import Link, RecordRow
+from memhtml.corpus.interface import RecordRow
 from memhtml.store.snapshot_schema import link_target
-from memhtml_format.record import Record
 
-Load = Callable[[str], Record | None]
+if TYPE_CHECKING:
+    from memhtml_format.record import Link, Record
+
+    Load = Callable[[str], Record | None]
 
 
 def row_of(record: Record) -> RecordRow:

@@ -176,7 +176,7 @@ def _settle(root: str, ref: str, sha: str, repo: Repo, *, sideways: bool) -> Ope
             if outcome == "failed":
                 return None
             built = outcome == "built"
-            if built:
+            if built and not sideways:
                 prune(root, repo, keep_ref=ref)
         except opening.Unreachable as error:
             log.warn(f"the head database of {ref} is out of reach: {error}")

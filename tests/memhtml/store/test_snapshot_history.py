@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from tests.support import head as support
+from tests.support.head import MAIN, Store, answers, dump_built, dump_file, page, searches
 
 from memhtml.corpus.head import Head, open_head
 from memhtml.corpus.memory import MemoryCorpus
 from memhtml.store.snapshot import write_snapshot
 from memhtml.store.snapshot_schema import may_be_record
-from tests.support import head as support
-from tests.support.head import MAIN, Store, answers, dump_built, dump_file, page, searches
 
 PATHS = (
     "README.html",
