@@ -6,9 +6,9 @@ import json
 
 from lxml import etree
 from lxml import html as lxml_html
+from tests.support.format import AT, shared_cases
 
 from memhtml_format import jsonl, record, render
-from tests.support.format import AT, shared_cases
 
 
 def test_golden_lines_render_byte_for_byte_as_one_stream() -> None:
