@@ -115,7 +115,9 @@ def dump(conn: sqlite3.Connection) -> dict[str, Any]:
     for word in sorted({row[1] for row in found["terms"]}):
         ranks = conn.execute("SELECT rowid, rank FROM fts WHERE fts MATCH ?", (f'"{word}"',))
         found[f"rank {word}"] = sorted((paths[row[0]], row[1]) for row in ranks)
-    found["schema"] = sorted(conn.execute("SELECT name, sql FROM sqlite_master").fetchall(), key=str)
+    found["schema"] = sorted(
+        conn.execute("SELECT name, sql FROM sqlite_master").fetchall(), key=str
+    )
     return found
 
 

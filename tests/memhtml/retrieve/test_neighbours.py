@@ -1,0 +1,213 @@
+"""The lexical arm of head search (spec `retrieval` §20)."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+from tests.support.head import MAIN, Store, page, searches
+
+from memhtml.corpus.head import open_head
+from memhtml.retrieve.neighbours import (
+    Hit,
+    fuse,
+    match_expression,
+    neighbours,
+    search_all,
+    vector_off,
+)
+from memhtml.store.snapshot import write_snapshot
+from memhtml.store.snapshot_fts import Match
+
+
+def relay(number: int) -> bytes:
+    return page("Relay", f"The relay batch limit is {number}.")
+
+
+FILES = {
+    "areas/inbox/relay.html": relay(11),
+    "areas/inbox/other.html": page("Gardens", "Roses need water."),
+    "archive/2026/areas/inbox/old.html": page("Relay", "The relay was slow."),
+    "projects/p/tasks/t.html": page("Painting", "Fences are painted.", updated="2026-04-01"),
+}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    made = Store(str(tmp_path))
+    sha = made.commit(FILES)
+    write_snapshot(made.root, MAIN, sha, made.repo())
+    return made
+
+
+def tip(store: Store) -> str:
+    return str(store.git.references[MAIN].target)
+
+
+@pytest.mark.parametrize(
+    ("query", "expression"),
+    [
+        ("The relay limit", '"relay" OR "limit"'),
+        ("relay RELAY relay", '"relay"'),
+        ("to be or not to be", '"to" OR "be" OR "or" OR "not"'),
+        (
+            "a\"b AND NEAR(x) it's snake_case 11",
+            '"b" OR "near" OR "x" OR "snake" OR "case" OR "11"',
+        ),
+        ("Größe cafe\u0301", '"größe" OR "café"'),
+        ("— … !", ""),
+        ("", ""),
+    ],
+)
+def test_a_query_is_any_of_its_distinct_telling_words(query: str, expression: str) -> None:
+    assert match_expression(query) == expression
+
+
+def test_a_lone_first_place_scores_one_over_sixty_one(store: Store) -> None:
+    with open_head(store.root, MAIN, tip(store), repo=store.repo()) as head:
+        expected = Hit(
+            "areas/inbox/relay.html",
+            0.01639344262295082,
+            ("lexical",),
+            "The relay batch limit is 11.",
+        )
+        assert neighbours(head, "Relays", "limits") == [expected]
+        assert neighbours(head, "fence", "") == [
+            Hit("projects/p/tasks/t.html", 1 / 61, ("lexical",), "Fences are painted.")
+        ]
+        assert neighbours(head, "nothing", "matches") == neighbours(head, "", "!") == []
+        assert neighbours(head, "relay", "", limit=-1) == []
+
+
+def test_the_records_of_a_log_are_ranked_with_the_rest_and_its_removals_are_not(
+    store: Store,
+) -> None:
+    before = Path(store.database()).read_bytes()
+    with open_head(store.root, MAIN, tip(store), repo=store.repo()) as head:
+        new = {"areas/inbox/new.html": relay(12), "areas/inbox/other.html": relay(13)}
+        view = head.view(new, ["areas/inbox/relay.html"])
+        found = [hit.path for hit in neighbours(view, "Relay", "limit")]
+        assert found == ["areas/inbox/new.html", "areas/inbox/other.html"]
+        assert neighbours(view, "roses", "11") == []
+        assert [hit.path for hit in neighbours(head, "Relay", "limit")] == [
+            "areas/inbox/relay.html"
+        ]
+    assert Path(store.database()).read_bytes() == before
+
+
+def test_a_view_is_searched_as_if_it_were_committed(store: Store, tmp_path: Path) -> None:
+    changed = {f"areas/n{number}.html": relay(number) for number in range(5)}
+    after = {**FILES, **changed}
+    del after["areas/inbox/relay.html"]
+    queries = ("relay batch limit", "roses water", "relay 3", "fence")
+    with open_head(store.root, MAIN, tip(store), repo=store.repo()) as head:
+        laid = searches(head.view(changed, ["areas/inbox/relay.html"]), queries)
+    fresh = Store(str(tmp_path / "fresh"))
+    sha = fresh.commit(after)
+    with open_head(fresh.root, MAIN, sha, repo=fresh.repo()) as built:
+        assert searches(built, queries) == laid
+
+
+def test_a_busy_database_is_searched_without_the_log_and_with_a_warning(
+    store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    writer = sqlite3.connect(store.database(), isolation_level=None)
+    writer.execute("BEGIN IMMEDIATE")
+    with open_head(store.root, MAIN, tip(store), repo=store.repo()) as head:
+        view = head.view({"areas/new.html": relay(12)}, ["areas/inbox/other.html"])
+        found = [hit.path for hit in search_all(view, ["relay roses"], 3)[0]]
+        assert found == ["areas/inbox/relay.html"]
+    assert "WARN" in capsys.readouterr().err
+    writer.close()
+
+
+def test_a_database_moved_on_meanwhile_is_searched_without_the_log(
+    store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = tip(store)
+    with open_head(store.root, MAIN, old, repo=store.repo()) as head:
+        new = store.commit({**FILES, "areas/more.html": relay(14)}, old)
+        write_snapshot(store.root, MAIN, new, store.repo())
+        view = head.view({"areas/new.html": relay(12)}, [])
+        found = [hit.path for hit in search_all(view, ["relay"], 3)[0]]
+        assert found == ["areas/inbox/relay.html"]
+    assert "WARN" in capsys.readouterr().err
+
+
+def test_a_private_database_is_left_as_it_was_by_a_search(store: Store) -> None:
+    from tests.support.head import dump
+
+    from memhtml.store.snapshot import private_database
+    from memhtml.store.snapshot_fts import matching
+    from memhtml_format.record import read
+
+    database = private_database(MAIN, tip(store), store.repo())
+    before = dump(database.conn)
+    record = read("areas/new.html", relay(12)).record
+    assert record is not None
+    with matching(database, ["areas/inbox/relay.html"], [record]) as matcher:
+        assert [match.path for match in matcher.match('"relay"', 40)] == ["areas/new.html"]
+    assert dump(database.conn) == before
+    database.close()
+
+
+def test_forty_candidates_are_kept_lowest_paths_first_when_all_tie(store: Store) -> None:
+    files = {f"areas/t{number:02}.html": page("Tie", "Zebra stripes.") for number in range(50)}
+    sha = store.commit(files)
+    with open_head(store.root, MAIN, sha, repo=store.repo()) as head:
+        hits = search_all(head, ["zebra"], 100)[0]
+    assert [hit.path for hit in hits] == sorted(files)[:40]
+    assert {hit.score for hit in hits} == {1 / 61}
+    assert {hit.arms for hit in hits} == {("lexical", "recency")}
+
+
+def match(rank: float, path: str, updated: str = "2026-01-01", event: str | None = None) -> Match:
+    return Match(rank, path, "claim", event, updated)
+
+
+def test_equal_ranks_share_the_best_place_and_the_newer_goes_first() -> None:
+    matches = [
+        match(-9.0, "a"),
+        match(-5.0, "b", "2026-01-01"),
+        match(-5.0, "c", "2026-02-01"),
+        match(-5.0, "d", "2026-01-01", event="2026-03-01"),
+        match(-1.0, "e"),
+    ]
+    hits = fuse(matches)
+    assert [(hit.path, hit.score) for hit in hits] == [
+        ("a", 1 / 61),
+        ("d", 1 / 62),
+        ("c", 1 / 62),
+        ("b", 1 / 62),
+        ("e", 1 / 65),
+    ]
+    assert [hit.arms for hit in hits] == [
+        ("lexical",),
+        *[("lexical", "recency")] * 3,
+        ("lexical",),
+    ]
+
+
+def test_instants_after_now_count_as_now() -> None:
+    matches = [match(-5.0, "a", "2026-02-01"), match(-5.0, "b", "2027-01-01")]
+    assert [hit.path for hit in fuse(matches)] == ["b", "a"]
+    assert [hit.path for hit in fuse(matches, now="2026-02-01")] == ["a", "b"]
+
+
+def test_a_query_of_thousands_of_words_is_answered(store: Store) -> None:
+    words = " ".join(f"word{number}" for number in range(5000))
+    with open_head(store.root, MAIN, tip(store), repo=store.repo()) as head:
+        assert neighbours(head, words, "relay")[0].path == "areas/inbox/relay.html"
+
+
+def test_the_vector_report_says_that_no_embedder_is_bound() -> None:
+    assert vector_off() == {
+        "used": False,
+        "reason": "embedder-off",
+        "detail": None,
+        "cached": None,
+        "coverage": None,
+        "loadMs": None,
+        "embedMs": None,
+    }
