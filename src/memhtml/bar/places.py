@@ -74,11 +74,11 @@ def _tree_obstacle(path: str, batch: Batch) -> str | None:
             if kind is None:
                 return None
             if kind != "folder":
-                return f"lies below {folder}, which is a file"
+                return f"lies below {folder}, which is no folder"
     kind = batch.base.file_kind(path)
     if kind in (None, "file"):
         return None
-    return f"is a {kind} of the tree"
+    return f"is a {'folder' if kind == 'folder' else 'link or a submodule'} of the store's tree"
 
 
 def _kind(folder: str, batch: Batch) -> str | None:

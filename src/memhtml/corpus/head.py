@@ -116,7 +116,9 @@ class Head(Layers):
         entry = self.repo.entry(self.sha, path)
         if entry is None:
             return None
-        return "folder" if entry.kind == "tree" else "file"
+        if entry.kind == "tree":
+            return "folder"
+        return "file" if entry.kind == "blob" else "other"
 
     def deltas(self) -> Sequence[Delta]:
         """The difference between the database's commit and this one, or nothing."""

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Corpus", "FileKind", "Link", "RecordRow"]
 
-FileKind = Literal["file", "folder"]
+FileKind = Literal["file", "folder", "other"]
+"""A regular file, a folder, or a link or submodule, which nothing may be written over."""
 
 
 def __getattr__(name: str) -> Any:

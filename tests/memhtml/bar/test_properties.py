@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
-from tests.support.bar import A, B, C, corpus, judged, page
+from tests.support.bar import A, corpus, judged, page
+from tests.support.growing import ENTITIES, LIVE, RELS, SLOTS, Growing, folded
 
 from memhtml.bar.anchor import anchored
 from memhtml.bar.batch import Batch
@@ -21,7 +22,6 @@ from memhtml.bar.contradictions import compare
 from memhtml.bar.drop import drop_refused
 from memhtml.bar.judge import judge, walk
 from memhtml.bar.readings import Readings
-from memhtml.corpus.fold import fold
 from memhtml.corpus.memory import MemoryCorpus
 from memhtml.policy import DEFAULT, Policy
 from memhtml.schema.operations import Violation as PublishedViolation
@@ -42,21 +42,8 @@ from memhtml_format.record import read
 from memhtml_format.violations import encode as encode_violation
 from memhtml_format.violations import sentence
 
-AT = "2026-08-09T10:11:12Z"
-LIVE = [
-    A,
-    B,
-    C,
-    "areas/x.html",
-    "areas/x.html/y.html",
-    "projects/p/a.html",
-    "resources/t/b.html",
-]
-SLOTS = [f"archive/{year}/{path}" for year in ("2026", "2026.2", "2025") for path in LIVE[:3]]
 ODD = ["areas/arcs/z.html", "areas/inbox/index.html", "notes/a.html", f"/{A}", "", "archive/x.html"]
 FRAMES = [f"The owner of part {n} is team {m}" for n in range(2) for m in range(4)]
-RELS = ["supports", "supersedes", "contradicts", "relates_to"]
-ENTITIES = ["a:b", "c:d", "Legacy"]
 ARBITRARY = st.text(max_size=8) | st.sampled_from(["\ud800", "a\x00b", "/", "//", "."])
 
 paths = st.sampled_from(LIVE) | st.sampled_from(SLOTS)
@@ -128,81 +115,6 @@ def test_dropping_ends_in_a_log_that_passes(
             return
         ops, _dropped = drop_refused(ops, found)
     pytest.fail("the log never passed")
-
-
-class Growing:
-    """A session that appends operations one by one, each only when the bar has no finding.
-
-    Offers are drawn from what is there now, so that most of them are sensible; a move brings the
-    repairs of the edges to it along.
-    """
-
-    def __init__(self, records: dict[str, str], policy: Policy, rng: Random) -> None:
-        self.records = records
-        self.policy = policy
-        self.rng = rng
-        self.base = corpus(records)
-        self.readings = Readings()
-        self.ops: list[Op] = []
-
-    def grow(self, steps: int) -> list[Op]:
-        """The log after `steps` offers."""
-        for _ in range(steps):
-            self._take(self._offer(folded(self.records, self.ops)))
-        return self.ops
-
-    def _take(self, offered: Sequence[Op]) -> None:
-        ops = [*self.ops, *offered]
-        if not judge(ops, self.base, self.policy, "session", readings=self.readings):
-            self.ops = ops
-
-    def _offer(self, now: MemoryCorpus) -> list[Op]:
-        rng = self.rng
-        live = [path for path in now.record_paths() if not is_archived(path)]
-        path = rng.choice([*live, *live, *LIVE])
-        kind = rng.choice(["put", "link", "unlink", "label", "unlabel", "archive", "move"])
-        if kind == "put":
-            return [Put(rng.choice([*LIVE, *SLOTS]), self._page())]
-        if kind == "link":
-            return [AddLink(path, rng.choice(RELS), f"/{rng.choice([*live, *LIVE, *SLOTS])}")]
-        if kind == "unlink":
-            return [DropLink(path, *link) for link in now.links(path)[:1]]
-        if kind == "label":
-            return [AddLabel(path, rng.choice(ENTITIES))]
-        if kind == "unlabel":
-            return [DropLabel(path, value) for value in now.entities(path)[:1]]
-        html = (now.read(path) or b"").decode()
-        if kind == "archive":
-            year, slot = rng.choice([2025, 2026]), rng.choice([1, 1, 2, 3])
-            return [Archive(path, archive_path(path, year, slot), html)]
-        return self._move(now, path, rng.choice(LIVE), html)
-
-    def _move(self, now: MemoryCorpus, path: str, to: str, html: str) -> list[Op]:
-        repairs: list[Op] = []
-        for holder, link in now.holders(path):
-            repairs.append(DropLink(holder, *link))
-            if holder != path:
-                repairs.append(AddLink(holder, link.rel, f"/{to}"))
-        move = Move(path, to, html)
-        return [*repairs, move] if self.rng.random() < 0.5 else [move, *repairs]
-
-    def _page(self) -> str:
-        rng = self.rng
-        links = [(rng.choice(RELS), f"/{rng.choice([*LIVE, *SLOTS])}") for _ in range(2)]
-        return page(
-            f"The owner of part {rng.randint(0, 1)} is team {rng.randint(0, 9)}",
-            kind=rng.choice(["semantic", "verdict", "episodic"]),
-            entities=rng.sample(ENTITIES, rng.randint(0, 2)),
-            links=links[: rng.randint(0, 2)],
-        )
-
-
-def folded(records: dict[str, str], ops: Sequence[Op]) -> MemoryCorpus:
-    """The corpus after the log landed."""
-    files = {path: html.encode() for path, html in records.items()}
-    outcome = fold(ops, files.get, AT)
-    kept = {path: data for path, data in files.items() if path not in outcome.gone}
-    return MemoryCorpus(kept | outcome.files)
 
 
 @given(bases, policies, st.randoms(use_true_random=False))
