@@ -29,6 +29,8 @@ _MAPPED_BYTES = 24 << 20
 _KEPT_TREES_BYTES = 1 << 20
 _KEPT_ROOTS = 32
 _COMMIT_TYPE = 1
+_TREE_TYPE = 2
+_EMPTY_TREE = bytes.fromhex("4b825dc642cb6eb9a060e54bf8d69288fbee4904")
 
 
 class Entry(NamedTuple):
@@ -251,6 +253,8 @@ class Repo:
             try:
                 return self.handle.read(pygit2.Oid(raw=oid))
             except KeyError:
+                if oid == _EMPTY_TREE:
+                    return _TREE_TYPE, b""  # git knows it without storing it.
                 raise MemhtmlError("ERR_GIT", f"git object {oid.hex()} is missing") from None
 
     def _walk(self, oid: bytes, prefix: bytes) -> Iterator[tuple[str, Raw]]:
