@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from memhtml import log
 from memhtml.corpus.delta import Delta
 from memhtml.corpus.interface import FileKind
-from memhtml.corpus.layers import Layers
+from memhtml.corpus.layers import Base
 from memhtml.store import snapshot, snapshot_query
 from memhtml.store.snapshot_open import Database
 from memhtml.store.snapshot_schema import REGULAR_FILES, may_be_record
@@ -56,7 +56,7 @@ class HeadReport(NamedTuple):
         }
 
 
-class Head(Layers):
+class Head(Base):
     """The records at `sha`. Made by `open_head`; close it, or use it in a `with` statement."""
 
     report: HeadReport

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from memhtml.corpus.delta import Delta, row_of
-from memhtml.corpus.interface import RecordRow
+from memhtml.corpus.interface import FileKind, RecordRow
 from memhtml.store import snapshot_query
 
 if TYPE_CHECKING:
@@ -146,6 +146,20 @@ class Layers:
     def _visible(self, at: int, path: str) -> bool:
         """Whether the delta at this place is the topmost that covers the path."""
         return not any(delta.covers(path) for delta in self.deltas()[:at])
+
+
+class Base(Layers):
+    """A version that stands on its own, so that a view can be laid over it."""
+
+    sha: str
+
+    def read(self, path: str) -> bytes | None:
+        """The bytes of the record at this path."""
+        raise NotImplementedError
+
+    def file_kind(self, path: str) -> FileKind | None:
+        """What the commit's tree holds at this path, files that are no records included."""
+        raise NotImplementedError
 
 
 def _links(rows: Sequence[snapshot_query.Row]) -> list[Link]:

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 from memhtml.corpus.delta import Delta
 from memhtml.corpus.interface import FileKind
-from memhtml.corpus.layers import Layers
+from memhtml.corpus.layers import Base, Layers
 from memhtml.store.snapshot_open import Database
 from memhtml.store.snapshot_schema import may_be_record
 
 if TYPE_CHECKING:
-    from memhtml.corpus.head import Head
     from memhtml_format.record import Record
 
 T = TypeVar("T")
@@ -24,7 +23,7 @@ T = TypeVar("T")
 class View(Layers):
     """`files` replace, `gone` remove; a file that does not parse hides its record and is none."""
 
-    def __init__(self, head: Head, files: Mapping[str, bytes], gone: Collection[str]) -> None:
+    def __init__(self, head: Base, files: Mapping[str, bytes], gone: Collection[str]) -> None:
         self._head = head
         self._files = files
         self._gone = frozenset(gone) - files.keys()
