@@ -201,7 +201,11 @@ class LibraryRunner:
             os.mkdir(self._cache)
             if world.uid is not None:
                 os.chown(self._cache, world.uid, world.uid)
-        self.watched = (f"{self._cache}/base", f"{self._cache}/tools", f"{world.path}/outside")
+        self.watched: tuple[str, ...] = (
+            f"{self._cache}/base",
+            f"{self._cache}/tools",
+            f"{world.path}/outside",
+        )
         first = self._call(Case("first", "bash", "true", ()), "")
         if "unavailable" in first:
             raise CannotRun(str(first["unavailable"]))
