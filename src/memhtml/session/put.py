@@ -12,22 +12,15 @@ from memhtml.session.bound import Identity, open_session
 from memhtml.session.log import Log, update
 from memhtml.session.view import fold_log, now_second, touched_by
 from memhtml_format import violations as bar_findings
-from memhtml_format.jsonl import LabelLine, Line, PathExhausted, StrictPath, WriteLine, plan_path
+from memhtml_format.jsonl import LabelLine, Line, WriteLine
 from memhtml_format.ops import AddLabel, DropLabel, Op, Put
+from memhtml_format.record import read
+from memhtml_format.render import PathExhausted, StrictPath, plan_path, render
 
 if TYPE_CHECKING:
     from memhtml.corpus.interface import Corpus
     from memhtml.corpus.view import View
     from memhtml_format.violations import Violation
-
-
-class Planned:
-    """The operations of one call, in file order, and what the answer says of them."""
-
-    def __init__(self) -> None:
-        self.ops: list[Op] = []
-        self.claims: list[tuple[str, str, str]] = []
-        """Path, title and claim of each put, for the neighbours."""
 
 
 def put(root: str, identity: Identity, lines: Sequence[Line]) -> dict[str, Any]:
@@ -47,21 +40,21 @@ def put(root: str, identity: Identity, lines: Sequence[Line]) -> dict[str, Any]:
         folded = fold_log(log, head.read, at)
         view = head.view(folded.files, folded.gone)
         planned = plan(lines, view, at)
-        found = judge((*log.ops, *planned.ops), head, policy, log.scope)
-        refuse_blocked(found, planned.ops, run_bound=identity.run_bound)
+        found = judge((*log.ops, *planned), head, policy, log.scope)
+        refuse_blocked(found, planned, run_bound=identity.run_bound)
         near = rank_neighbours(view, planned)
         loaded = head.report.to_json()
-    ops = append(root, log, planned.ops)
+    ops = append(root, log, planned)
     return {
         "id": log.id,
         "started": started,
         "baseSha": log.base_sha,
-        "appended": len(planned.ops),
+        "appended": len(planned),
         "ops": len(ops),
-        "paths": [path for path, _title, _claim in planned.claims],
+        "paths": [op.path for op in planned if isinstance(op, Put)],
         "labels": [
             {"kind": op.kind, "path": op.path, "entity": op.entity}
-            for op in planned.ops
+            for op in planned
             if isinstance(op, AddLabel | DropLabel)
         ],
         **near,
@@ -77,9 +70,9 @@ def append(root: str, log: Log, ops: Sequence[Op]) -> tuple[Op, ...]:
     ).ops
 
 
-def plan(lines: Sequence[Line], view: Corpus, at: str) -> Planned:
+def plan(lines: Sequence[Line], view: Corpus, at: str) -> list[Op]:
     """Render and place each line (spec `format` §2.5, §6); a label line is an operation already."""
-    planned = Planned()
+    planned: list[Op] = []
     claimed: set[str] = set()
 
     def taken(path: str) -> bool:
@@ -88,13 +81,11 @@ def plan(lines: Sequence[Line], view: Corpus, at: str) -> Planned:
     for line in lines:
         if isinstance(line, LabelLine):
             shape = AddLabel if line.op == "label" else DropLabel
-            planned.ops.append(shape(line.path, line.entity))
+            planned.append(shape(line.path, line.entity))
             continue
         path = place(line, at, taken)
-        rendered = line.render(at)
         claimed.add(path)
-        planned.ops.append(Put(path, rendered.html))
-        planned.claims.append((path, rendered.title, rendered.claim))
+        planned.append(Put(path, render(line.draft, at).html))
     return planned
 
 
@@ -117,20 +108,22 @@ def refuse_blocked(found: Sequence[Violation], ops: Sequence[Op], *, run_bound: 
     raise MemhtmlError("ERR_INVALID_MEMORY", f"nothing was appended: {sentences}")
 
 
-def rank_neighbours(view: View, planned: Planned) -> dict[str, Any]:
+def rank_neighbours(view: View, planned: Sequence[Op]) -> dict[str, Any]:
     """The `neighbors` and `vector` fields; a database that fails here never fails the put."""
     import sqlite3
 
     from memhtml.retrieve.neighbours import search_all, vector_off
 
-    queries = [f"{title} {claim}" for _path, title, claim in planned.claims]
+    puts = [op for op in planned if isinstance(op, Put)]
+    records = [read(op.path, op.html.encode()).record for op in puts]
+    queries = ["" if r is None else f"{r.title} {r.claim}" for r in records]
     try:
         ranked = search_all(view, queries, 3) if queries else []
     except sqlite3.Error as error:
         report.warn(f"the neighbours were not ranked: {error}")
         ranked = [[] for _query in queries]
     near = [
-        {"path": path, "hits": [{**hit._asdict(), "arms": list(hit.arms)} for hit in hits]}
-        for (path, _title, _claim), hits in zip(planned.claims, ranked, strict=True)
+        {"path": op.path, "hits": [{**hit._asdict(), "arms": list(hit.arms)} for hit in hits]}
+        for op, hits in zip(puts, ranked, strict=True)
     ]
     return {"neighbors": near, "vector": vector_off()}

@@ -13,7 +13,7 @@ from memhtml.session import landing
 from memhtml.session.log import read_log, sessions_folder
 from memhtml.session.rebase import rebase
 from memhtml.store import atomic
-from memhtml_format.ops import AddLabel, AddLink, Archive, Move, Put
+from memhtml_format.ops import AddLabel, AddLink, Archive, Move, Op, Put
 from tests.support.session import (
     changed_in,
     checkout_state,
@@ -111,11 +111,11 @@ def test_rival_claims_are_linked_and_restated_ones_are_not(store: str) -> None:
 
 def test_archive_and_move_land_with_the_source_s_bytes(store: str) -> None:
     html = page("Fact a holds.")
-    ops = [
+    ops: list[Op] = [
         Archive(A, f"archive/2026/{A}", html),
         Move(B, "projects/p/b.html", page("Fact b holds.")),
     ]
-    start_log(store, "s1", list(ops))
+    start_log(store, "s1", ops)
     answer = land(store, "s1")
     assert answer["kind"] == "committed"
     assert sorted(answer["paths"]) == sorted([A, B, f"archive/2026/{A}", "projects/p/b.html"])
@@ -173,7 +173,7 @@ def test_curate_ref_writes_arcs_under_its_own_subject(store: str) -> None:
 
 
 def test_drop_refused_takes_out_what_is_refused_and_lands_the_rest(store: str) -> None:
-    ops = [
+    ops: list[Op] = [
         put_op("good"),
         Put("areas/inbox/dup.html", page("Fact a holds.")),
         AddLink("areas/inbox/good.html", "supports", "/areas/inbox/dup.html"),

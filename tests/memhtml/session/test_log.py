@@ -22,7 +22,6 @@ from memhtml.session.log import (
     store_log,
     update,
 )
-from memhtml.store import atomic
 from memhtml.store.lock import session_lock
 from memhtml_format.ops import AddLabel, AddLink, Archive, DropLabel, DropLink, Move, Op, Put
 from tests.support.session import make_store
@@ -148,7 +147,7 @@ def test_full_disk_leaves_the_old_log_and_no_litter(
 
     op = AddLabel("a", "b:c")
     with session_lock(store, "s1") as lock:
-        monkeypatch.setattr(atomic.os, call, full)
+        monkeypatch.setattr(f"os.{call}", full)
         with pytest.raises(StorageError) as caught:
             update(store, "s1", (), lambda log: log._replace(ops=(op,)), lock=lock)
         monkeypatch.undo()

@@ -189,9 +189,7 @@ def test_appends_at_one_instant_lose_no_reported_operation(tmp_path: Path, appen
     root = make_store(str(tmp_path / "store"))
     create(root, Log("s", tip(root), "refs/heads/main"))
     journal, errors = tmp_path / "journal", tmp_path / "errors"
-    pids = [
-        spawn(partial(append_many, root, journal, n), errors) for n in range(appenders)
-    ]
+    pids = [spawn(partial(append_many, root, journal, n), errors) for n in range(appenders)]
     for pid in pids:
         os.waitpid(pid, 0)
     assert not errors.exists(), errors.read_text(encoding="utf-8")
