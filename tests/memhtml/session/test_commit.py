@@ -7,13 +7,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
-from memhtml.errors import MemhtmlError, StorageError
-from memhtml.session import landing
-from memhtml.session.log import read_log, sessions_folder
-from memhtml.session.rebase import rebase
-from memhtml.store import atomic
-from memhtml_format.ops import AddLabel, AddLink, Archive, Move, Op, Put
 from tests.support.session import (
     changed_in,
     checkout_state,
@@ -27,6 +20,13 @@ from tests.support.session import (
     tip,
     who,
 )
+
+from memhtml.errors import MemhtmlError, StorageError
+from memhtml.session import landing
+from memhtml.session.log import read_log, sessions_folder
+from memhtml.session.rebase import rebase
+from memhtml.store import atomic
+from memhtml_format.ops import AddLabel, AddLink, Archive, Move, Op, Put
 
 A, B = "areas/inbox/a.html", "areas/inbox/b.html"
 
@@ -182,7 +182,7 @@ def test_drop_refused_takes_out_what_is_refused_and_lands_the_rest(store: str) -
     start_log(store, "s1", ops)
     assert land(store, "s1")["kind"] == "refused"
     answer = land(store, "s1", drop=True)
-    assert [item["path"] for item in answer["dropped"]][0] == "areas/inbox/dup.html"
+    assert next(item["path"] for item in answer["dropped"]) == "areas/inbox/dup.html"
     assert answer["kind"] == "committed"
     assert A in answer["paths"]
     trail = Path(sessions_folder(store), "s1.dropped.jsonl").read_text(encoding="utf-8")

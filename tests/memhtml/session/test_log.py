@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.session import make_store
 
 from memhtml.errors import StorageError
 from memhtml.session.log import (
@@ -24,7 +25,6 @@ from memhtml.session.log import (
 )
 from memhtml.store.lock import session_lock
 from memhtml_format.ops import AddLabel, AddLink, Archive, DropLabel, DropLink, Move, Op, Put
-from tests.support.session import make_store
 
 SHA = "3f8a37e2af22c26d600a68e5f5179145c25318d3"
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
