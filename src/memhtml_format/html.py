@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 INLINE = words("mark time data cite q dfn abbr code kbd samp var a strong em span")
 """Elements that do not separate words in the canonical text (spec `format` §5)."""
 
+NAMELESS = "-instruction"
+"""Stands for nodes without a name: `<?x>`, which newer tree builders keep apart from comments."""
+
 VOID = words(
     "area base basefont bgsound br col embed frame hr img input keygen link meta param source "
     "track wbr"
@@ -79,7 +82,7 @@ def walk(first: LexborNode | None) -> Iterator[tuple[str, LexborNode, bool]]:
             yield tag, node, False
             node = node.next
             continue
-        tag = node.tag or ""
+        tag = node.tag or NAMELESS
         yield tag, node, True
         if tag.startswith("-"):
             node = node.next
@@ -165,15 +168,23 @@ def serialise(first: LexborNode | None) -> str:
         node, parent = entry
         if node.next is not None:
             todo.append((node.next, parent))
-        tag = node.tag or ""
+        tag = node.tag or NAMELESS
         if tag == "-text":
             text = node.text_content or ""
             out.append(text if parent in _RAW_TEXT else escape_text(text))
-        elif tag == "-comment":
-            out.append(node.html or "")
+        elif tag == "-comment" or tag is NAMELESS:
+            out.append(_comment(node))
         elif not tag.startswith("-"):
             _open_element(tag.lower(), node, out, todo)
     return "".join(out)
+
+
+def _comment(node: LexborNode) -> str:
+    """The comment alone: the first node of a fragment shows its siblings as well."""
+    markup = node.html or ""
+    if markup.startswith("<?"):
+        return f"<!--{markup[1 : markup.find('?>')].rstrip()}-->"
+    return markup[: markup.find("-->", 4) + 3]
 
 
 def _open_element(

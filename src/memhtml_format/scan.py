@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from memhtml_format.html import INLINE, canonical, walk
+from memhtml_format.html import INLINE, NAMELESS, canonical, walk
 from memhtml_format.text import collapse_ascii, number, trim, words
 from memhtml_format.vocab import PREFIX
 
@@ -330,7 +330,7 @@ def scan(tree: LexborHTMLParser) -> Scan:
     stack: list[tuple[LexborNode, str]] = []
     node = tree.root
     while node is not None:
-        tag = node.tag or ""
+        tag = node.tag or NAMELESS
         if tag == "-text":
             found.text(node.text_content or "", stack[-1][1] if stack else "")
         elif tag[:1] != "-":
