@@ -54,12 +54,16 @@ class WalkLimits(Protocol):
 class _Tree:
     """The root descriptor that entries are read through; after `close` nothing can be read."""
 
-    __slots__ = ("fd",)
+    __slots__ = ("_folder", "_folder_fd", "fd")
 
     def __init__(self, fd: int) -> None:
         self.fd: int | None = fd
+        # Entries are read in path order, so the next one is mostly in the folder of the last.
+        self._folder = b""
+        self._folder_fd: int | None = None
 
     def close(self) -> None:
+        self._leave()
         fd, self.fd = self.fd, None
         if fd is not None:
             os.close(fd)
@@ -68,24 +72,32 @@ class _Tree:
         self.close()
 
     def read(self, path: bytes, limit: int) -> bytes:
-        if self.fd is None:
-            raise OSError(errno.EBADF, "the run is over and its tree is gone")
-        *folders, name = path.split(b"/")
-        parent = self.fd
-        try:
-            for folder in folders:
-                below = os.open(folder, FOLDER_FLAGS, dir_fd=parent)
-                if parent != self.fd:
-                    os.close(parent)
-                parent = below
-            fd = _open_file(parent, name)
-        finally:
-            if parent != self.fd:
-                os.close(parent)
+        folder, _, name = path.rpartition(b"/")
+        fd = _open_file(self._enter(folder), name)
         try:
             return read_all(fd, limit)
         finally:
             os.close(fd)
+
+    def _leave(self) -> None:
+        fd, self._folder_fd = self._folder_fd, None
+        if fd is not None:
+            os.close(fd)
+
+    def _enter(self, folder: bytes) -> int:
+        if self.fd is None:
+            raise OSError(errno.EBADF, "the run is over and its tree is gone")
+        if self._folder_fd is None or folder != self._folder:
+            self._leave()
+            fd = os.dup(self.fd)
+            for part in folder.split(b"/") if folder else ():
+                try:
+                    below = os.open(part, FOLDER_FLAGS, dir_fd=fd)
+                finally:
+                    os.close(fd)
+                fd = below
+            self._folder, self._folder_fd = folder, fd
+        return self._folder_fd
 
 
 class Entry:

@@ -67,7 +67,9 @@ def parents(path: str) -> Iterator[str]:
 
 def read_all(fd: int, limit: int | None = None) -> bytes:
     """The bytes of an open regular file from its start, at most `limit` of them."""
-    wanted = os.fstat(fd).st_size if limit is None else limit
+    # Asking for no more than there is spares a buffer of the limit's size for every file.
+    size = os.fstat(fd).st_size
+    wanted = size if limit is None else min(limit, size)
     chunks: list[bytes] = []
     while wanted > 0:
         chunk = os.read(fd, min(wanted, 1 << 20))
