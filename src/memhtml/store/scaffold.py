@@ -6,6 +6,7 @@ nothing, and commits its own files alone, whatever else is staged.
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from typing import NamedTuple
@@ -90,15 +91,20 @@ def scaffold_files() -> dict[str, bytes]:
 def init(root: str) -> InitReport:
     """Make `root` a store, or complete one.
 
-    Raises `StorageError` `init.write` when the folder or a file cannot be written, and
-    `MemhtmlError` `ERR_GIT` when git fails.
+    Raises `StorageError` `init.write` when the folder or a file cannot be written; no file and no
+    repository of this call is then left. Raises `MemhtmlError` `ERR_GIT` when git fails.
     """
     root = os.path.abspath(root)
     created = _make_repository(root)
     refs.require_worktree(root)
     _set_merge_driver(root)
-    with _lock(root):
-        return _complete(root, created=created)
+    try:
+        with _lock(root):
+            return _complete(root, created=created)
+    except StorageError as error:
+        if created and error.reason == "init.write":
+            _remove_repository(root)
+        raise
 
 
 def ensure_ignored(root: str) -> None:
@@ -136,6 +142,13 @@ def _make_repository(root: str) -> bool:
     return True
 
 
+def _remove_repository(root: str) -> None:
+    """Take back the repository that this call made: a failed `init` changes nothing."""
+    import shutil
+
+    shutil.rmtree(os.path.join(root, ".git"), ignore_errors=True)
+
+
 def _set_merge_driver(root: str) -> None:
     """The `merge=ours` attribute means nothing without it, and configuration is per clone."""
     run = refs.run_git(root, "config", "merge.ours.driver", "true")
@@ -155,23 +168,48 @@ def _complete(root: str, *, created: bool) -> InitReport:
     repo = Repo(root)
     files = scaffold_files()
     committed = _listed(root, "ls-tree", "-r", head) if head is not None else {}
-    wrote: list[str] = []
     try:
         with WorkTree(root) as tree:
-            for path, data in files.items():
-                if tree.look(path).kind != "absent":
-                    continue
-                # Deleted by hand and not committed: what the store had comes back.
-                data = repo.data(committed[path]) if path in committed else data
-                tree.place(tree.spare_file(data, path), path, replace=False)
-                wrote.append(path)
+            # Deleted by hand and not committed: what the store had comes back.
+            missing = {
+                path: repo.data(committed[path]) if path in committed else data
+                for path, data in files.items()
+                if _is_missing(tree, path)
+            }
+            _write_all_or_none(tree, missing)
             fresh = _not_committed(root, tree, files, committed)
     except OSError as error:
         name = error.filename if isinstance(error.filename, str) else root
         raise StorageError("init.write", f"{name}: {error.strerror}") from error
     if fresh:
         head = _commit(repo, head, fresh)
-    return InitReport(root, created, head, tuple(wrote))
+    return InitReport(root, created, head, tuple(missing))
+
+
+def _is_missing(tree: WorkTree, path: str) -> bool:
+    seen = tree.look(path)
+    if seen.kind == "blocked":
+        raise NotADirectoryError(errno.ENOTDIR, "is no folder", seen.blocker)
+    return seen.kind == "absent"
+
+
+def _write_all_or_none(tree: WorkTree, files: dict[str, bytes]) -> None:
+    done: list[str] = []
+    try:
+        for path, data in files.items():
+            done.append(path)
+            spare = tree.spare_file(data, path)
+            try:
+                tree.place(spare, path, replace=False)
+            except BaseException:
+                tree.discard(spare)
+                raise
+    except BaseException:
+        for path in reversed(done):
+            if tree.look(path).kind == "file" and tree.read(path) == files[path]:
+                tree.discard(tree.take_away(path))
+            tree.remove_empty_folders(path)
+        raise
 
 
 def _not_committed(
