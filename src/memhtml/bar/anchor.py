@@ -47,5 +47,6 @@ def _still_moved(batch: Batch, path: str) -> bool:
 
 
 def _anchored_now(batch: Batch, path: str) -> bool:
+    """A record that left is judged nowhere, or where it moved to."""
     head = batch.live(path)
     return head is None or anchored(path, head.entities)

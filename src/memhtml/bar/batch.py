@@ -84,11 +84,11 @@ class Batch:
         self.heads: dict[str, Head | None] = {}
         """Path → the live record there now, None when it left; absent: as in the base."""
         self.left: dict[str, Left] = {}
-        """Path → how its record left in this batch, while no put has come since."""
+        """Path → how a record last left it in this batch."""
         self.moves: dict[str, str] = {}
         """Source → destination, in log order."""
         self.unlabelled: dict[str, None] = {}
-        """Paths an `unlabel` touched whose record is still there, in log order."""
+        """Paths an `unlabel` touched and no put replaced since, in log order."""
         self.kinds: dict[str, str | None] = {}
         """Folder of the base's tree → what is there, as far as it was asked."""
 
@@ -110,7 +110,6 @@ class Batch:
         self._write(op.path, op.kind)
         self.heads[op.path] = Head.of_put(self.base, op.path, record)
         self.hashes.setdefault(record.content_hash, op.path)
-        self.left.pop(op.path, None)
         self.unlabelled.pop(op.path, None)
 
     def archive(self, op: Archive) -> None:
@@ -129,7 +128,6 @@ class Batch:
     def _leave(self, op: Archive | Move, how: Left) -> None:
         self.heads[op.path] = None
         self.left[op.path] = how
-        self.unlabelled.pop(op.path, None)
         self._write(op.to, op.kind)
         self.landed.add(op.to)
 

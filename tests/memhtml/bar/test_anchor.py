@@ -54,6 +54,19 @@ def test_moving_an_unanchored_record_is_judged_even_when_it_was_so_before() -> N
     assert kinds(strict(Move(B, TOPIC, page("b is bare")))) == [("write-bar", TOPIC)]
 
 
+def test_put_over_a_destination_is_judged_once() -> None:
+    found = strict(Move(PROJECT, TOPIC, PLAIN), Put(TOPIC, page("y is here")))
+    assert kinds(found) == [("claim-edit", TOPIC), ("write-bar", TOPIC)]
+
+
+def test_put_over_an_unlabelled_record_is_judged_by_itself() -> None:
+    over = Put(A, page("a is other", entities=["x:y"]))
+    assert kinds(strict(DropLabel(A, "system:cache"), over)) == [("claim-edit", A)]
+    plain = Put(A, page("a is other"))
+    found = strict(DropLabel(A, "system:cache"), plain)
+    assert kinds(found) == [("claim-edit", A), ("write-bar", A)]
+
+
 def test_unlabelling_a_put_of_the_batch_is_judged_at_the_end() -> None:
     new = Put("areas/inbox/n.html", page("n is new", entities=["x:y"]))
     found = strict(new, DropLabel(new.path, "x:y"))

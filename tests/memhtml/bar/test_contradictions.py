@@ -139,6 +139,12 @@ def test_two_puts_of_one_path_count_as_the_final_one() -> None:
     assert found.contradictions == [{"path": C, "against": A}]
 
 
+def test_put_that_was_replaced_takes_the_place_of_the_final_one() -> None:
+    last = page("The capital of India is Kolkata.")
+    found = compared({A: OLD}, Put(B, PUNE), Put(C, NEW), Put(B, last))
+    assert [pair["path"] for pair in found.contradictions] == [C, B]
+
+
 def test_new_file_that_is_archived_at_once_is_no_rival() -> None:
     assert compared({A: OLD}, Put(B, NEW), Archive(B, f"archive/2026/{B}", NEW)) == NOTHING
     assert compared({A: OLD}, Put(f"archive/2026/{B}", NEW)) == NOTHING

@@ -119,6 +119,12 @@ def test_each_holder_is_one_violation_with_a_reason_for_each_edge() -> None:
     assert [len(violation.reasons) for violation in found] == [1, 2]
 
 
+def test_holders_come_in_path_order_whoever_linked() -> None:
+    base = corpus({A: OLD, B: holder(A), C: page("c is here")})
+    found = judged(base, AddLink(C, "supports", f"/{A}"), MOVE)
+    assert [B in found[0].reasons[0], C in found[1].reasons[0]] == [True, True]
+
+
 @pytest.mark.parametrize("repoint_first", [True, False])
 def test_repointing_before_or_after_the_move_passes(repoint_first: bool) -> None:
     base = corpus({A: OLD, C: holder(A)})
