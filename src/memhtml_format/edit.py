@@ -334,10 +334,10 @@ def _sorted(attributes: dict[str, str] | dict[str, str | None]) -> tuple[tuple[s
 
 
 def _title(tree: LexborHTMLParser) -> str:
-    title = tree.css_first("title")
+    title = html.first_of(tree, "title")
     return "" if title is None else title.text(deep=True)
 
 
 def _article(tree: LexborHTMLParser) -> str:
-    article = tree.css_first("article")
-    return "" if article is None else html.serialise(article.first_child)
+    article = html.first_of(tree, "article")
+    return "" if article is None else article.html or ""

@@ -167,7 +167,7 @@ def head_view(data: bytes) -> HeadView | None:
     found = scan(tree)
     if any(True for _ in _problems(found)):
         return None
-    article = tree.css_first("article")
+    article = html.first_of(tree, "article")
     markup = html.serialise(article.first_child) if article is not None else ""
     metas = (
         (vocab.PREFIX + name, tuple(_values(found, name)))

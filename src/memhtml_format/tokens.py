@@ -173,7 +173,7 @@ def _end_of_script(text: str, at: int) -> int:
 
 
 def _lower(name: str) -> str:
-    return name.translate(_UPPER)
+    return name.lower() if name.isascii() else name.translate(_UPPER)
 
 
 def decode_value(raw: str) -> str:
