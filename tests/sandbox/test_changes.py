@@ -252,11 +252,24 @@ _DATA = st.sampled_from([b"", b"1", b"22"])
 _WITH_DATA = st.sampled_from(["write", "append", "symlink", "fifo", "sparse"])
 _WITH_PATH = st.sampled_from(["rename", "copy", "hard"])
 _ALONE = st.sampled_from(["remove", "mkdir", "folder", "touch", "chmod"])
-_OPS = st.one_of(
-    st.tuples(_WITH_DATA, _PATHS, _DATA),
-    st.tuples(_WITH_PATH, _PATHS, _PATHS),
-    st.tuples(_ALONE, _PATHS, st.just(b"")),
-)
+
+
+def _ops(seeded: Tree) -> st.SearchStrategy[list[Op]]:
+    """Operations, mostly on what is seeded and on its folders: others meet nothing."""
+    known = {path.encode() for path in seeded}
+    known |= {
+        path[:cut] for path in known for cut in range(len(path)) if path[cut : cut + 1] == b"/"
+    }
+    paths = st.one_of(_PATHS, *[st.sampled_from(sorted(known))] * 3) if known else _PATHS
+    return st.lists(
+        st.one_of(
+            st.tuples(_WITH_DATA, paths, _DATA),
+            st.tuples(_WITH_PATH, paths, paths),
+            st.tuples(_ALONE, paths, st.just(b"")),
+            st.just(("remove", b"a", b"")),
+        ),
+        max_size=9,
+    )
 
 
 def _possible(tree: Tree) -> Tree:
@@ -289,7 +302,7 @@ def _requests(draw: st.DrawFn) -> tuple[Tree, Tree, Tree, tuple[str, ...], tuple
         commit,
         files,
         tuple(sorted(gone | displaced)),
-        tuple(draw(st.lists(_OPS, max_size=9))),
+        tuple(draw(_ops(both))),
     )
 
 
