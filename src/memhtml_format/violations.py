@@ -23,7 +23,7 @@ class Violation(NamedTuple):
     path: str | None = None
     reasons: tuple[str, ...] = ()
     existing: str | None = None
-    count: int | None = None
+    held: int | None = None
     cap: int | None = None
 
 
@@ -31,7 +31,7 @@ def encode(violation: Violation) -> dict[str, Any]:
     """The JSON object of spec `write-bar` §3."""
     kind = violation.kind
     if kind == "batch-cap":
-        return {"kind": kind, "count": violation.count, "cap": violation.cap}
+        return {"kind": kind, "count": violation.held, "cap": violation.cap}
     shape: dict[str, Any] = {"kind": kind, "path": violation.path}
     if kind in ("format", "write-bar"):
         shape["reasons"] = list(violation.reasons)
@@ -46,7 +46,7 @@ def sentence(violation: Violation) -> str:
     reasons = "; ".join(violation.reasons)
     if kind == "batch-cap":
         return (
-            f"the session would hold {violation.count} operations, "
+            f"the session would hold {violation.held} operations, "
             f"and one commit holds at most {violation.cap}; commit what is there first"
         )
     if kind == "format":

@@ -50,7 +50,7 @@ def judge(
     twice. More operations than the cap are one `batch-cap` and nothing else is asked (§4.2).
     """
     if len(ops) > BATCH_CAP:
-        return [Violation("batch-cap", count=len(ops), cap=BATCH_CAP)]
+        return [Violation("batch-cap", held=len(ops), cap=BATCH_CAP)]
     batch = Batch(ops, base, policy, scope, readings or Readings())
     found = walk(ops, batch)
     found.extend(dangling_edges(batch))

@@ -62,7 +62,7 @@ def test_operation_between_two_refused_paths_carries_both_sentences_once() -> No
 
 def test_violation_without_a_path_drops_nothing() -> None:
     ops = [Put(B, page("b is new"))]
-    assert drop_refused(ops, [Violation("batch-cap", count=201, cap=200)]) == (ops, [])
+    assert drop_refused(ops, [Violation("batch-cap", held=201, cap=200)]) == (ops, [])
     assert drop_refused([], []) == ([], [])
 
 

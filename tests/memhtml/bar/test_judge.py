@@ -27,7 +27,7 @@ def puts(count: int) -> list[Op]:
 
 def test_more_operations_than_the_cap_are_one_violation_alone() -> None:
     found = judged(corpus({}), *puts(200), Put(".memhtml/x", "<p>"))
-    assert found == [Violation("batch-cap", count=201, cap=200)]
+    assert found == [Violation("batch-cap", held=201, cap=200)]
     text = sentence(found[0])
     assert "201" in text
     assert "200" in text
