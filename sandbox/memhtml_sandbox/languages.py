@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .limits import Limits
+from memhtml_sandbox.limits import Limits
 
 WORKSPACE = "/workspace"
 HELPER = "/workspace/lib/corpus.mjs"

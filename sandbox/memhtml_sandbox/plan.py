@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from .languages import HELPER, WORKSPACE
+from memhtml_sandbox.languages import HELPER, WORKSPACE
+from memhtml_sandbox.protocol import STAGE
 
 MOUNT = "/mnt/memhtml"
 HOME = "/home/user"
@@ -149,11 +150,12 @@ def _corpus(stage: str, view: View) -> list[str]:
 
 
 def arguments(
-    stage: str, host: Host, view: View, script_path: str, foreign: Sequence[str] = ()
+    host: Host, view: View, script_path: str, foreign: Sequence[str] = (), stage: str = STAGE
 ) -> list[str]:
     """bwrap's options in the order of spec `sandbox` §5, descriptors by their names.
 
-    `foreign` are names of commands that lie outside `/usr/bin` on the host (§5.2).
+    `stage` is where the mounts of the run are; `foreign` are the commands that lie outside
+    `/usr/bin` on the host (§5.2).
     """
     return [
         *_namespaces(),
@@ -170,7 +172,7 @@ def arguments(
 
 
 def render(words: Sequence[str], fds: Mapping[str, int]) -> bytes:
-    """The list as `--args` reads it, NUL after each word; raises `KeyError` for a missing number."""
+    """The list as `--args` reads it, NUL after each word; `KeyError` for a missing number."""
     texts = [str(fds[word[1:]]) if word[:1] == _FD_MARK else word for word in words]
     return b"".join(text.encode("utf-8", "surrogateescape") + b"\0" for text in texts)
 

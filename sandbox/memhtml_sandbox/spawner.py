@@ -14,7 +14,9 @@ import contextlib
 import errno
 import marshal
 import os
+import select
 import sys
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -27,6 +29,10 @@ if TYPE_CHECKING:
 # A message and the descriptors beside it; a job is a few KB, the session's layer travels as a file.
 _MESSAGE_BYTES = 1 << 17
 _MOST_FDS = 32
+
+# How long to wait for an answer that needs no mounts, and for the process to end by itself.
+_CAP_S = 2.0
+_PATIENCE_MS = 2_000
 
 _RUN, _CAP, _END = "run", "cap", "end"
 
@@ -41,6 +47,7 @@ class Spawner:
     def __init__(self, channel: _socket.socket, pid: int) -> None:
         self._channel = channel
         self._lock = _thread.allocate_lock()
+        self._pidfd = os.pidfd_open(pid)
         self.pid = pid
 
     @classmethod
@@ -56,15 +63,22 @@ class Spawner:
             theirs.close()
         return cls(ours, pid)
 
-    def launch(self, job: Job, fds: Mapping[str, int], layer: SessionLayer | None) -> Forked:
-        """Start a job. Raises `StepFailed`, or `SpawnerGone`."""
+    def launch(
+        self, job: Job, fds: Mapping[str, int], layer: SessionLayer | None, until_s: float
+    ) -> Forked:
+        """Start a job. Raises `StepFailed`, `SpawnerGone`, or `TimeoutError` at `until_s`.
+
+        `fds` holds `stdin`, `stdout`, `stderr` and what `launch.PASSED` names but `args`.
+        """
         extra: dict[str, int] = {}
         if layer is not None:
             content = marshal.dumps((dict(layer.files), tuple(layer.gone)))
             extra["layer"] = memory_file("layer", content)
         try:
             every = {**fds, **extra}
-            answer, received = self._ask((_RUN, tuple(job), tuple(every)), list(every.values()))
+            answer, received = self._ask(
+                (_RUN, tuple(job), tuple(every)), list(every.values()), until_s
+            )
         finally:
             for fd in extra.values():
                 os.close(fd)
@@ -74,7 +88,7 @@ class Spawner:
 
     def cap(self, pid: int, uid: int, gid: int, caps: Sequence[tuple[int, int]]) -> bool:
         """Set resource caps of another user's process, as that user; False when refused."""
-        answer, _ = self._ask((_CAP, pid, uid, gid, tuple(caps)), [])
+        answer, _ = self._ask((_CAP, pid, uid, gid, tuple(caps)), [], time.monotonic() + _CAP_S)
         return bool(answer[0] == "capped")
 
     def end(self, pid: int, init_pid: int) -> None:
@@ -86,25 +100,38 @@ class Spawner:
 
     def close(self) -> None:
         """End the process and wait for it; its runs are killed. A second call does nothing."""
+        self._end(patience_ms=_PATIENCE_MS)
+
+    def _end(self, patience_ms: int) -> None:
         pid, self.pid = self.pid, 0
         if pid == 0:
             return
         self._channel.close()
-        try:
+        watch = select.poll()
+        watch.register(self._pidfd, select.POLLIN)
+        if not watch.poll(patience_ms):
+            # Stuck in the kernel, perhaps in a mount.
+            os.kill(pid, 9)
+        os.close(self._pidfd)
+        with contextlib.suppress(ChildProcessError):
             os.waitpid(pid, 0)
-        except ChildProcessError:
-            return
 
-    def _ask(self, question: tuple[Any, ...], fds: list[int]) -> tuple[tuple[Any, ...], list[int]]:
+    def _ask(
+        self, question: tuple[Any, ...], fds: list[int], until_s: float
+    ) -> tuple[tuple[Any, ...], list[int]]:
         with self._lock:
             try:
+                self._channel.settimeout(max(0.001, until_s - time.monotonic()))
                 _send(self._channel, question, fds)
                 return _receive(self._channel)
+            except TimeoutError:
+                self._end(patience_ms=0)
+                raise
             except (OSError, EOFError) as error:
                 raise SpawnerGone from error
             except BaseException:
                 # The answer would be taken for that of the next question, and its run be lost.
-                self.close()
+                self._end(patience_ms=_PATIENCE_MS)
                 raise
 
 

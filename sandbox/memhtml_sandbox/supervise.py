@@ -76,7 +76,10 @@ class _Capture:
 
 
 class Supervisor:
-    """One run. `watch` returns when every process of it is dead, whatever happened."""
+    """One run. `watch` returns when every process of it is dead, whatever happened.
+
+    `init_pid` is the sandbox's init, 0 until it is known.
+    """
 
     def __init__(
         self,
@@ -93,7 +96,7 @@ class Supervisor:
         self._err = _Capture(limits.stderr_bytes)
         self._status = b""
         self._init: int | None = None
-        self._init_pid = 0
+        self.init_pid = 0
         self._exit_code: int | None = None
         self._killed: Literal["timeout", "memory"] | None = None
         self._began_s: float | None = None
@@ -200,7 +203,7 @@ class Supervisor:
 
     def _release(self, pid: int) -> None:
         """Cap the sandbox's init while it waits, then let it go on and start the clock."""
-        self._init, self._init_pid = os.pidfd_open(pid), pid
+        self._init, self.init_pid = os.pidfd_open(pid), pid
         self._poll.register(self._init, select.POLLIN)
         self._open.add(self._init)
         if self._dying:
@@ -218,7 +221,7 @@ class Supervisor:
 
     def _sample(self, now: float) -> None:
         self._sample_s = now + SAMPLE_MS / 1_000
-        if resident_bytes(self._init_pid) > self._limits.run_rss_bytes:
+        if resident_bytes(self.init_pid) > self._limits.run_rss_bytes:
             self._killed = "memory"
             self.kill()
 
@@ -237,5 +240,5 @@ class Supervisor:
             self._err.cut_bytes,
             self._began_s,
             ended_s,
-            self._init_pid,
+            self.init_pid,
         )
