@@ -115,7 +115,7 @@ def _chmod(here: bytes, _there: bytes, _data: bytes) -> None:
 
 def _copy_over(here: bytes, there: bytes, _data: bytes) -> None:
     with open(os.open(here, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-        _write(there, there, file.read())
+        _write(there, there, file.read(1 << 16))
 
 
 _ACTIONS: dict[str, Callable[[bytes, bytes, bytes], object]] = {
