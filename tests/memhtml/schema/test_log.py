@@ -144,7 +144,7 @@ def test_violations_of_the_program_are_the_published_ones() -> None:
         program_violations.Violation("duplicate", "a", existing="b"),
         program_violations.Violation("claim-edit", "a"),
         program_violations.Violation("reserved-path", "a"),
-        program_violations.Violation("batch-cap", count=201, cap=200),
+        program_violations.Violation("batch-cap", held=201, cap=200),
         program_violations.Violation("write-bar", "a", ("why",)),
     ):
         encoded = program_violations.encode(violation)
