@@ -244,12 +244,28 @@ def test_the_sessions_layer_is_part_of_the_seed(worker: OverlayWorker, backend: 
     assert busy.vanished == {"put/p.html"}
 
 
+def test_what_the_sessions_layer_covers_is_not_the_seed(
+    worker: OverlayWorker, backend: str
+) -> None:
+    answer = _run(
+        worker,
+        backend,
+        ("folder", b"areas", b""),
+        ("write", b"areas/inbox/a.html", b"alpha"),
+        files={"areas": b"a put over a whole folder"},
+        gone=("areas/inbox/a.html", "areas/inbox/b.html"),
+    )
+
+    assert answer.vanished == {"areas"}
+    assert answer.changed == {b"areas/inbox/a.html": ("file", 5, b"alpha")}
+
+
 # Any sequence of operations, against a plain comparison of the merged trees.
 
 _NAMES = st.sampled_from([b"a", b"b", b"c.html", "ü".encode(), b"\xff", b"a.b"])
 _PATHS = st.lists(_NAMES, min_size=1, max_size=3).map(b"/".join)
 _DATA = st.sampled_from([b"", b"1", b"22"])
-_WITH_DATA = st.sampled_from(["write", "append", "symlink", "fifo", "sparse"])
+_WITH_DATA = st.sampled_from(["write", "append", "file", "symlink", "fifo", "sparse"])
 _WITH_PATH = st.sampled_from(["rename", "copy", "hard"])
 _ALONE = st.sampled_from(["remove", "mkdir", "folder", "touch", "chmod"])
 

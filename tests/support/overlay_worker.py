@@ -109,6 +109,11 @@ def _turn_into_folder(here: bytes, there: bytes, data: bytes) -> None:
     os.mkdir(here)
 
 
+def _turn_into_file(here: bytes, there: bytes, data: bytes) -> None:
+    _remove(here, there, data)
+    _write(here, there, data)
+
+
 def _chmod(here: bytes, _there: bytes, _data: bytes) -> None:
     os.chmod(here, 0, follow_symlinks=True)
 
@@ -124,6 +129,7 @@ _ACTIONS: dict[str, Callable[[bytes, bytes, bytes], object]] = {
     "remove": _remove,
     "mkdir": lambda here, _there, _data: os.makedirs(here),
     "folder": _turn_into_folder,
+    "file": _turn_into_file,
     "rename": lambda here, there, _data: os.rename(here, there),
     "copy": _copy_over,
     "hard": lambda here, there, _data: os.link(here, there, follow_symlinks=False),
