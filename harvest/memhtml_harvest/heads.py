@@ -115,10 +115,10 @@ def _meta_change(name: str, old: Sequence[str], new: Sequence[str]) -> str | Non
     if tuple(old) == tuple(new):
         return None
     if not old:
-        return f"the meta memhtml-{name} was added with {_quoted(new)}"
+        return f"the meta {name} was added with {_quoted(new)}"
     if not new:
-        return f"the meta memhtml-{name} was removed, it was {_quoted(old)}"
-    return f"the meta memhtml-{name} changed from {_quoted(old)} to {_quoted(new)}"
+        return f"the meta {name} was removed, it was {_quoted(old)}"
+    return f"the meta {name} changed from {_quoted(old)} to {_quoted(new)}"
 
 
 def _quoted(values: Sequence[str]) -> str:

@@ -169,7 +169,7 @@ def test_a_changed_stamp_is_named_with_the_edges_beside_it() -> None:
     )
     reason = refusal(PLAIN, after)
 
-    assert f'memhtml-updated changed from "{AT}" to "2026-07-01T00:00:00Z"' in reason
+    assert f'the meta memhtml-updated changed from "{AT}" to "2026-07-01T00:00:00Z"' in reason
     assert f"link added relates_to {C}" in reason
     assert f"link removed part_of {B}" in reason
     assert "entity removed team:b" in reason
@@ -184,15 +184,15 @@ def test_every_other_change_is_named() -> None:
     reason = refusal(Doc(), after)
 
     assert 'the title changed from "Relay" to "Other"' in reason
-    assert 'memhtml-confidence was added with "0.40"' in reason
-    assert 'memhtml-tag was added with "x"' in reason
+    assert 'the meta memhtml-confidence was added with "0.40"' in reason
+    assert 'the meta memhtml-tag was added with "x"' in reason
     assert "markup changed" in reason
 
 
 def test_a_removed_meta_is_named() -> None:
     before = Doc(metas=(("session", "s1"),))
 
-    assert 'memhtml-session was removed, it was "s1"' in refusal(before, Doc())
+    assert 'the meta memhtml-session was removed, it was "s1"' in refusal(before, Doc())
 
 
 def test_a_long_value_is_cut_in_the_reason() -> None:

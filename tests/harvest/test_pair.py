@@ -84,7 +84,7 @@ def test_another_head_refuses_the_source_and_leaves_a_put(place: str, changed: D
 def test_stamped_twin_is_told_which_metas_changed() -> None:
     twin = ONE._replace(metas=(("status", "archived"),))
 
-    assert "memhtml-status changed" in judge({A: ONE}, {SLOT: twin}).rejected[0].reason
+    assert "the meta memhtml-status changed" in judge({A: ONE}, {SLOT: twin}).rejected[0].reason
 
 
 def test_twin_with_another_article_differs() -> None:
