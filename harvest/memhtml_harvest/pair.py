@@ -14,6 +14,7 @@ from memhtml_harvest import heads
 from memhtml_harvest.report import Candidate, Findings, Refusal
 from memhtml_harvest.seed import Seed
 
+NAMED_COPIES = 3
 _GONE = (
     "no file holds its article now, and a deletion is no operation; "
     "archive a record by moving it to archive/<year>/<its path>"
@@ -143,4 +144,7 @@ def _content_hash(data: bytes) -> str | None:
 
 
 def _several(copies: list[str]) -> str:
-    return f"{len(copies)} new files hold its article ({', '.join(sorted(copies))}): no one move"
+    """The reason for more copies than one; it names a few, since every source repeats it."""
+    named = ", ".join(copies[:NAMED_COPIES])
+    more = ", …" if len(copies) > NAMED_COPIES else ""
+    return f"{len(copies)} new files hold its article ({named}{more}), so it moved to none of them"

@@ -132,6 +132,14 @@ def test_two_copies_pair_with_nothing() -> None:
     assert B in result.rejected[0].reason
 
 
+def test_a_crowd_of_copies_is_counted_and_not_all_named() -> None:
+    result = judge({A: ONE}, {f"projects/p/{n}.html": ONE for n in range(50)})
+
+    reason = result.rejected[0].reason
+    assert "50 new files" in reason
+    assert reason.count("projects/p/") == 3
+
+
 def test_copy_over_a_held_path_is_no_new_path() -> None:
     result = judge({A: ONE, B: TWO}, {B: ONE, C: TWO})
 
