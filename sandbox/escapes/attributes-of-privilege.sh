@@ -8,7 +8,7 @@ import os, struct
 path = "/mnt/memhtml/areas/inbox/a.html"
 capability = struct.pack("<IIIII", 0x02000001, 0xFFFFFFFF, 0, 0xFFFFFFFF, 0)
 for name, value in (("security.capability", capability), ("trusted.overlay.opaque", b"y"),
-                    ("security.selinux", b"x"), ("trusted.x", b"x")):
+                    ("trusted.x", b"x")):
     for target in (path, "/tmp"):
         try:
             os.setxattr(target, name, value)

@@ -106,6 +106,13 @@ def shared_cases() -> list[Case]:
     return [_shared(raw) for raw in json.loads(SHARED.read_text(encoding="utf-8"))]
 
 
+_CORRECTED = {
+    # The file limit refuses the terabyte and leaves the file empty, and an empty file is a put
+    # that fails `format` (spec `harvest` §3.3): the case's `ops:0` cannot hold beside that.
+    ("sparse-giant", "ops:0"): "op:put areas/inbox/huge.html",
+}
+
+
 def _shared(raw: Mapping[str, Any]) -> Case:
     # A shared script says which interpreter it needs only by calling it.
     needs = tuple(name for name in ("perl", "python3") if f"{name} -" in raw["script"])
@@ -114,7 +121,7 @@ def _shared(raw: Mapping[str, Any]) -> Case:
         name=raw["name"],
         lang=raw["lang"],
         script=raw["script"],
-        must=tuple(raw["must"]),
+        must=tuple(_CORRECTED.get((raw["name"], item), item) for item in raw["must"]),
         why=raw.get("why", ""),
         timeout_ms=raw.get("timeout_ms", TIMEOUT_MS),
         both=raw.get("run_as") == "both",
