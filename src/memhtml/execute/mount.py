@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from memhtml import config
+from memhtml import __version__, config, log
 from memhtml.corpus.head import open_head
 from memhtml.errors import StorageError
 from memhtml.execute.script import Script
@@ -76,7 +76,11 @@ class RecordSeed:
 
     def holds_under(self, folder: str) -> bool:
         """Whether a record is seeded below the folder."""
-        return next(iter(self.layers.under(folder)), None) is not None
+        return self.first_under(folder) is not None
+
+    def first_under(self, folder: str) -> str | None:
+        """The first seeded record below the folder."""
+        return next(self.layers.under(folder), None)
 
     def content_hash(self, path: str) -> str | None:
         """The article's hash of a seeded record."""
@@ -98,7 +102,7 @@ class Mount:
         self.sha = sha
         self.repo = Repo(root)
         settings = config.sandbox()
-        self.support = support(root, settings)
+        self.support = support(cache_folder(root, settings), settings)
         self.sandbox = Sandbox(self.support)
         self.cache = open_cache(root, settings)
         self.source = HeadSource(root, ref, self.repo)
@@ -169,20 +173,27 @@ def storage_errors() -> Iterator[None]:
         raise StorageError(error.code, error.reason) from error
 
 
-def support(root: str | None, settings: config.SandboxSettings) -> Support:
+def support(cache_dir: str, settings: config.SandboxSettings) -> Support:
     """What this host can do, or `exec.sandbox-load` with what is missing and the remedy.
 
-    A success is remembered in the store's cache folder; without a store it is found out again.
+    `cache_dir` is where a success is remembered and the command folder lies. Half measures are
+    said on standard error, once a process (spec `sandbox` §6.3, §9).
     """
     found = probe(
         bwrap=settings.bwrap,
         backend=settings.backend,
-        cache_dir=None if root is None else cache_folder(root, settings),
+        cache_dir=cache_dir,
         sandbox_uid=settings.uid,
+        search=tuple(config.search_path().split(os.pathsep)),
+        version=__version__,
     )
     if found.backend is None:
         detail = f"{found.reason}; {found.remedy}" if found.remedy else found.reason
         raise StorageError("exec.sandbox-load", detail)
+    if found.backend == "copy" and found.reason:
+        log.warn(f"scripts run over a copy of the corpus: {found.reason}; {found.remedy}")
+    if not found.seccomp:
+        log.warn("this machine's system calls are not filtered: there is no table for it")
     return found
 
 

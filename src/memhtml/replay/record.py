@@ -45,7 +45,7 @@ def save(
     prefixes: Sequence[str],
 ) -> None:
     """Write the fixture. Errors raised: `StorageError` `replay.write`."""
-    from memhtml.policy import encode
+    from memhtml.policy import DEFAULT, encode
     from memhtml_harvest import fixture
 
     judged, run = evidence.judged, evidence.run
@@ -66,7 +66,7 @@ def save(
         timeout_ms=script.timeout_ms,
         run_bound=run_bound,
         scope=evidence.log.scope,
-        policy=encode(evidence.policy) or None,
+        policy=None if evidence.policy == DEFAULT else encode(evidence.policy),
         ops=evidence.log.ops,
         limits={},
         vanished=evidence.vanished,

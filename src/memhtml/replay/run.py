@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -68,6 +69,8 @@ def replay(folders: Sequence[str]) -> dict[str, Any]:
     Errors raised: `replay.read` for a folder that is no fixture (all are read before the first
     runs), `exec.sandbox-load` on a host that cannot confine.
     """
+    import tempfile  # 9 ms, and only this command needs it.
+
     from memhtml_harvest.fixture import FixtureError, load
 
     try:
@@ -75,8 +78,9 @@ def replay(folders: Sequence[str]) -> dict[str, Any]:
     except FixtureError as error:
         raise StorageError("replay.read", str(error)) from error
     settings = config.sandbox()
-    found = support(None, settings)
-    results = [replay_one(folder, fixture, found) for folder, fixture in fixtures]
+    with tempfile.TemporaryDirectory(prefix="memhtml-replay-") as scratch:
+        found = support(scratch, settings)
+        results = [replay_one(folder, fixture, found) for folder, fixture in fixtures]
     states = [result.state for result in results]
     return {
         "total": len(results),
@@ -102,7 +106,7 @@ def replay_one(folder: str, fixture: Fixture, found: Support) -> Result:
 
 def run_again(fixture: Fixture, found: Support) -> Expect:
     """Seed the view, run the script, harvest and judge, with nothing but the fixture."""
-    import tempfile
+    import shutil
 
     from memhtml_harvest.seed import MapSeed
     from memhtml_sandbox.cache import CorpusCache
@@ -112,8 +116,10 @@ def run_again(fixture: Fixture, found: Support) -> Expect:
     uid, gid = owner(config.sandbox())
     log = Log("replay", VERSION, REFS[fixture.scope], fixture.ops)
     policy = policy_of(fixture)
-    with tempfile.TemporaryDirectory(prefix="memhtml-replay-") as scratch, storage_errors():
-        lower = CorpusCache(scratch, uid=uid, gid=gid).ensure(MapSource(fixture.seed), VERSION)
+    assert found.cache_dir is not None
+    cache = os.path.join(found.cache_dir, "view")
+    with storage_errors():
+        lower = CorpusCache(cache, uid=uid, gid=gid).ensure(MapSource(fixture.seed), VERSION)
         with Sandbox(found).run(
             lower,
             NO_LAYER,
@@ -121,15 +127,18 @@ def run_again(fixture: Fixture, found: Support) -> Expect:
             lang="js" if fixture.lang == "js" else "bash",
             limits=limits_of(fixture),
         ) as run:
+            changes = run.changes()
             judged = judge_changes(
-                run.changes(),
+                changes,
                 MapSeed(fixture.seed),
                 MemoryCorpus(base_files(fixture)),
                 log,
                 policy,
                 run_bound=fixture.run_bound,
             )
-            return expect_of(run, judged)
+            got = expect_of(run, judged)
+    shutil.rmtree(cache)
+    return got
 
 
 def policy_of(fixture: Fixture) -> store_policy.Policy:

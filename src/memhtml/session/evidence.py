@@ -12,11 +12,10 @@ from memhtml.session.log import Log
 from memhtml_format.ops import Op
 
 if TYPE_CHECKING:
-    from memhtml.execute.mount import Mount
+    from memhtml.execute.mount import Mount, RecordSeed
     from memhtml.policy import Policy
     from memhtml_format.violations import Violation
     from memhtml_harvest.report import Rejected
-    from memhtml_harvest.seed import Seed
     from memhtml_sandbox.changes import Entry
     from memhtml_sandbox.result import Run
 
@@ -62,7 +61,7 @@ class Kept(NamedTuple):
 class WatchedSeed:
     """A seed that remembers which records it was asked for."""
 
-    def __init__(self, seed: Seed, seen: set[str]) -> None:
+    def __init__(self, seed: RecordSeed, seen: set[str]) -> None:
         self.seed = seed
         self.seen = seen
 
@@ -79,8 +78,11 @@ class WatchedSeed:
         return found
 
     def holds_under(self, folder: str) -> bool:
-        """Whether a record was seeded below the folder."""
-        return self.seed.holds_under(folder)
+        """Whether a record was seeded below the folder; the first one is remembered."""
+        first = self.seed.first_under(folder)
+        if first is not None:
+            self.seen.add(first)
+        return first is not None
 
     def content_hash(self, path: str) -> str | None:
         """The hash of a seeded record's article."""

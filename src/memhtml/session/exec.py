@@ -98,11 +98,12 @@ def judge_run(
         return Judged((), (), [], [])
     with mount.head() as head:
         base: Corpus = head
-        seed: Seed = mount.seed(head)
+        own = mount.seed(head)
+        seed: Seed = own
         if seen is not None:
             from memhtml.corpus.watched import WatchedCorpus
 
-            base, seed = WatchedCorpus(head, seen), WatchedSeed(seed, seen)
+            base, seed = WatchedCorpus(head, seen), WatchedSeed(own, seen)
         return judge_changes(changes, seed, base, log, policy, run_bound=run_bound)
 
 
