@@ -6,9 +6,10 @@ No index file takes part. Blobs get the bytes as they are, mode 100644 (spec `se
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from memhtml.errors import MemhtmlError
+from memhtml.store.pack import WORTH_A_PACK, ObjectKind, install_pack, object_id
 from memhtml.store.repo import TREE_MODE, Raw, Tree, is_tree
 
 if TYPE_CHECKING:
@@ -33,6 +34,25 @@ class _Folder:
         self.folders: dict[bytes, _Folder] = {}
 
 
+class _Storage:
+    """Where new objects go: at once and one by one, or together when there are many."""
+
+    def __init__(self, repo: Repo, *, together: bool) -> None:
+        self._repo = repo
+        self._waiting: dict[str, tuple[ObjectKind, bytes]] | None = {} if together else None
+
+    def add(self, kind: Literal["blob", "tree"], data: bytes) -> bytes:
+        if self._waiting is None:
+            return bytes.fromhex(self._repo.write_object(kind, data))
+        oid = object_id(kind, data)
+        self._waiting[oid] = (kind, data)
+        return bytes.fromhex(oid)
+
+    def finish(self) -> None:
+        if self._waiting:
+            install_pack(self._repo.root, self._waiting)
+
+
 def build_tree(
     repo: Repo, base_commit: str | None, writes: Mapping[str, bytes], removals: Collection[str]
 ) -> str:
@@ -44,6 +64,7 @@ def build_tree(
     writes of which one would lie inside the other, and when an object cannot be written.
     """
     plan = _Folder()
+    storage = _Storage(repo, together=len(writes) >= WORTH_A_PACK)
     for path in removals:
         if path not in writes:
             folder, name = _place(plan, path)
@@ -51,10 +72,12 @@ def build_tree(
     for path, data in writes.items():
         refuse_bad_path(path)
         folder, name = _place(plan, path)
-        folder.written[name] = bytes.fromhex(repo.write_object("blob", data))
+        folder.written[name] = storage.add("blob", data)
     base = bytes.fromhex(repo.root_tree(base_commit)) if base_commit is not None else None
-    built = _rebuild(repo, base, plan, b"")
-    return repo.write_object("tree", b"") if built is None else built.hex()
+    built = _rebuild(repo, storage, base, plan, b"")
+    tree = storage.add("tree", b"") if built is None else built
+    storage.finish()
+    return tree.hex()
 
 
 def encode_tree(entries: Tree) -> bytes:
@@ -76,27 +99,31 @@ def _place(plan: _Folder, path: str) -> tuple[_Folder, bytes]:
     return plan, name
 
 
-def _rebuild(repo: Repo, base: bytes | None, plan: _Folder, prefix: bytes) -> bytes | None:
+def _rebuild(
+    repo: Repo, storage: _Storage, base: bytes | None, plan: _Folder, prefix: bytes
+) -> bytes | None:
     """The new tree's id, None when nothing is left in it."""
     entries = dict(repo.tree_entries(base.hex())) if base is not None else {}
     for name in plan.removed:
         if name in entries and not is_tree(entries[name][0]):
             del entries[name]
     for name, below in plan.folders.items():
-        _rebuild_below(repo, entries, name, below, prefix + name)
+        _rebuild_below(repo, storage, entries, name, below, prefix + name)
     for name, blob in plan.written.items():
         if name in entries and is_tree(entries[name][0]):
             raise _collision(prefix + name, "a folder that holds other files is there")
         entries[name] = (_FILE_MODE, blob)
     if not entries:
         return None
-    return bytes.fromhex(repo.write_object("tree", encode_tree(entries)))
+    return storage.add("tree", encode_tree(entries))
 
 
-def _rebuild_below(repo: Repo, entries: Tree, name: bytes, below: _Folder, path: bytes) -> None:
+def _rebuild_below(
+    repo: Repo, storage: _Storage, entries: Tree, name: bytes, below: _Folder, path: bytes
+) -> None:
     found = entries.get(name)
     inside = found[1] if found is not None and is_tree(found[0]) else None
-    tree = _rebuild(repo, inside, below, path + b"/")
+    tree = _rebuild(repo, storage, inside, below, path + b"/")
     if tree is None:
         if inside is not None:
             del entries[name]

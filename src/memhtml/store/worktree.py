@@ -221,10 +221,10 @@ class WorkTree:
     def _staging(self, parts: tuple[str, ...]) -> tuple[str, ...]:
         """A folder on the same disk as `parts`: the one git ignores, or `parts` itself."""
         try:
-            staging = os.fstat(self._make_folders(_STAGING))
+            device = os.fstat(self._make_folders(_STAGING)).st_dev
         except OSError:
             return parts
-        return _STAGING if staging.st_dev == os.fstat(self._folder(parts)).st_dev else parts
+        return _STAGING if device == os.fstat(self._folder(parts)).st_dev else parts
 
     def _make_folders(self, parts: tuple[str, ...]) -> int:
         if parts in self._open:

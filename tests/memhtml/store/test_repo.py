@@ -204,6 +204,21 @@ def side(repo: Repo, change: Change, name: str) -> bytes | None:
     return None if found is None else repo.data(found[1])
 
 
+def test_many_writes_go_into_one_pack_that_git_accepts(tmp_path: Path) -> None:
+    root = str(tmp_path / "store")
+    base = make_repository(root, FILES)
+    writes = {f"areas/t{i % 3}/n{i}.html": os.urandom(i * 7) for i in range(150)}
+    repo = Repo(root)
+    commit = commit_on(repo, base, writes | {"a.txt": b"a\n"}, ("areas/x.html",))
+    packs = os.listdir(os.path.join(root, ".git", "objects", "pack"))
+    assert len([name for name in packs if name.endswith(".pack")]) == 1
+    expected = {**FILES, **writes}
+    del expected["areas/x.html"]
+    assert files_at(root, commit) == expected
+    assert {path: repo.data(oid) for path, _m, oid in repo.files(commit)} == expected
+    assert git(root, "fsck", "--strict", "--no-dangling") == b""
+
+
 def test_modes_of_untouched_entries_are_kept(tmp_path: Path) -> None:
     root = str(tmp_path / "store")
     make_repository(root, FILES)
