@@ -12,10 +12,10 @@ from memhtml import policy as store_policy
 from memhtml.errors import StorageError
 from memhtml.execute.mount import Mount, mounted
 from memhtml.execute.script import Script
+from memhtml.session.append import append
 from memhtml.session.bound import Identity, open_session
 from memhtml.session.evidence import Evidence, Judged, WatchedSeed, keep_evidence
 from memhtml.session.log import Log
-from memhtml.session.put import append
 from memhtml.session.view import fold_log, now_second, touched_by
 from memhtml_format import violations as bar_findings
 from memhtml_format.ops import Archive, Move, Op

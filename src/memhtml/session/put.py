@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from memhtml import log as report
 from memhtml import policy as store_policy
 from memhtml.errors import MemhtmlError, StorageError
+from memhtml.session.append import append
 from memhtml.session.bound import Identity, open_session
-from memhtml.session.log import Log, update
 from memhtml.session.view import fold_log, now_second, touched_by
 from memhtml_format import violations as bar_findings
 from memhtml_format.jsonl import LabelLine, Line, WriteLine
@@ -61,13 +61,6 @@ def put(root: str, identity: Identity, lines: Sequence[Line]) -> dict[str, Any]:
         "violations": [bar_findings.encode(v) for v in found],
         "head": loaded,
     }
-
-
-def append(root: str, log: Log, ops: Sequence[Op]) -> tuple[Op, ...]:
-    """Add `ops` to the stored log; all of the log's operations after it."""
-    return update(
-        root, log.id, log.ops, lambda stored: stored._replace(ops=(*stored.ops, *ops))
-    ).ops
 
 
 def plan(lines: Sequence[Line], view: Corpus, at: str) -> list[Op]:

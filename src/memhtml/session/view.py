@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from memhtml.corpus.fold import CannotApply, Folded, fold
 from memhtml.errors import MemhtmlError
 from memhtml.session.log import Log
 from memhtml_format.ops import Op, touched
+
+if TYPE_CHECKING:
+    from memhtml.corpus.fold import CannotApply, Folded
 
 ReadBytes = Callable[[str], bytes | None]
 
@@ -20,6 +23,9 @@ def now_second() -> str:
 
 def fold_log(log: Log, read: ReadBytes, at: str) -> Folded:
     """The log over the base. `ERR_INVALID_MEMORY` names an operation that no longer applies."""
+    # Not at the top: an exec over an empty log should not pay for the head editor.
+    from memhtml.corpus.fold import CannotApply, fold
+
     try:
         return fold(log.ops, read, at)
     except CannotApply as error:
