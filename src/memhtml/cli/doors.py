@@ -7,6 +7,7 @@ Spec `cli` §6.2 and `sessions` §11. This build has none of the four; their nam
 from __future__ import annotations
 
 from memhtml import config, policy
+from memhtml.cli import suggest
 from memhtml.errors import MemhtmlError
 
 ALWAYS = "closed"
@@ -58,7 +59,7 @@ def _policy(repo: str) -> policy.Policy:
 
 def absent(door: str) -> MemhtmlError:
     """`ERR_UNKNOWN_COMMAND` for an open door of a build that has not got it."""
-    option = " --id <id>" if config.session_variable() is None else ""
+    option = "" if suggest.names_a_session() else " --id <id>"
     return MemhtmlError(
         "ERR_UNKNOWN_COMMAND",
         f"this build has no command {door!r}; records are written through a session",

@@ -56,9 +56,9 @@ TOPICS: tuple[tuple[str, str], ...] = (
     (
         "recall-discipline",
         "Look before you write. This build has no search command, so read in the sandbox: "
-        "`memhtml session exec --script 'grep -rl <word> /mnt/memhtml'` sees every record of the "
-        "session's version and what the session added. Records under archive/ are history and "
-        "no longer hold.",
+        "`memhtml session exec --id s1 --script 'grep -rl <word> /mnt/memhtml'` sees every record "
+        "of the session's version and what the session added. Records under archive/ are history "
+        "and no longer hold.",
     ),
 )
 

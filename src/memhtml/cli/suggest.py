@@ -14,10 +14,15 @@ def call(command: registry.Command, extra: str = "") -> str:
     parts += [f"<{arg.name}>" for arg in command.args if arg.required]
     named = extra.partition(" ")[0].partition("=")[0]
     for flag in command.flags:
-        unset = bool(flag.variable) and config.session_variable() is None
-        if (flag.required or unset) and f"--{flag.name}" != named:
+        unfilled = bool(flag.variable) and not names_a_session()
+        if (flag.required or unfilled) and f"--{flag.name}" != named:
             parts.append(f"--{flag.name} {flag.example}")
     return " ".join([*parts, extra] if extra else parts)
+
+
+def names_a_session() -> bool:
+    """Whether `MEMHTML_SESSION` gives an id, so that a suggested call needs no `--id`."""
+    return config.valid_session_id(config.session_variable() or "")
 
 
 def flag(command: registry.Command, name: str) -> str:

@@ -1,0 +1,91 @@
+"""Start-up is a feature: what a cheap call must not import (`style.md` of the project, §4.4).
+
+A list of modules instead of a time, because a time depends on the machine; `scripts/bench` has the
+times.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HEAVY = (
+    "argparse",
+    "asyncio",
+    "dataclasses",
+    "http.client",
+    "importlib.metadata",
+    "importlib.resources",
+    "inspect",
+    "logging",
+    "lxml",
+    "numpy",
+    "pathlib",
+    "psutil",
+    "pydantic",
+    "pygit2",
+    "selectolax",
+    "shutil",
+    "sqlite3",
+    "tempfile",
+    "unittest",
+)
+PROBE = """
+import sys
+sys.argv[0] = "memhtml"
+before = set(sys.modules)
+from memhtml.__main__ import main
+status = main()
+heavy = sorted(name for name in {heavy!r} if name in sys.modules and name not in before)
+print(status, *heavy, file=sys.stderr)
+"""
+
+
+def heavy_modules(*argv: str) -> tuple[int, list[str]]:
+    """The exit status of a call in a fresh process, and the heavy modules it imported."""
+    ran = subprocess.run(
+        [sys.executable, "-c", PROBE.format(heavy=HEAVY), *argv],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+    status, *names = ran.stderr.decode().splitlines()[-1].split()
+    return int(status), names
+
+
+@pytest.mark.parametrize(
+    ("argv", "status"),
+    [
+        ((), 0),
+        (("manifest",), 0),
+        (("help", "session", "exec"), 0),
+        (("session", "commit"), 2),
+        (("session", "exce"), 2),
+        (("write",), 2),
+        (("init", "--bogus"), 2),
+    ],
+)
+def test_a_call_that_opens_nothing_imports_nothing_heavy(
+    argv: tuple[str, ...], status: int
+) -> None:
+    assert heavy_modules(*argv) == (status, [])
+
+
+def test_usage_errors_do_not_load_the_prose() -> None:
+    probe = PROBE.format(heavy=("memhtml.cli.guide", "memhtml.cli.manifest", "memhtml.policy"))
+    ran = subprocess.run(
+        [sys.executable, "-c", probe, "session", "exce"], capture_output=True, check=True
+    )
+    assert ran.stderr.split() == [b"2"]
+
+
+def test_status_imports_nothing_heavy(tmp_path: Path) -> None:
+    root = str(tmp_path / "store")
+    for argv in (("init",), ("session", "start", "--id", "s1")):
+        command = [sys.executable, "-m", "memhtml", *argv, "--repo", root]
+        subprocess.run(command, check=True, capture_output=True, timeout=60)
+    assert heavy_modules("session", "status", "--id", "s1", "--repo", root) == (0, [])
