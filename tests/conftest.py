@@ -1,6 +1,6 @@
 """What every test stands on: an empty home, git settings of its own, none of our variables.
 
-Set before any test module is imported, because libgit2 looks up the home folder once.
+Set before any test module is imported, so that nothing remembers the real ones.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import pygit2
 import pytest
+from pygit2.enums import ConfigLevel
 
 _STATE = pytest.StashKey[Path]()
 
@@ -37,6 +39,9 @@ def pytest_configure(config: pytest.Config) -> None:
         GIT_COMMITTER_NAME="A Person",
         GIT_COMMITTER_EMAIL="person@example.org",
     )
+    # libgit2 looks at no variable for these three.
+    for level in (ConfigLevel.SYSTEM, ConfigLevel.XDG, ConfigLevel.GLOBAL):
+        pygit2.settings.search_path[level] = str(home)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
