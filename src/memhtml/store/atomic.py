@@ -33,7 +33,10 @@ def temporary_name(name: str) -> str:
 
 def is_temporary_name(name: str) -> bool:
     """Whether a file of this name was left by a write that never finished."""
-    return name.startswith(_PREFIX) and name.endswith(_SUFFIX)
+    if not (name.startswith(_PREFIX) and name.endswith(_SUFFIX)):
+        return False
+    token = name.removesuffix(_SUFFIX).rpartition(".")[2]
+    return len(token) == 16 and all(char in "0123456789abcdef" for char in token)
 
 
 def write_all(descriptor: int, data: bytes) -> None:

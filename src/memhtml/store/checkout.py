@@ -112,6 +112,8 @@ def put_back(repo: Repo, pending: str, parent: str) -> list[str]:
     entries, left = _entries_to_put_back(repo, parent, moves)
     try:
         with WorkTree(repo.root) as files:
+            for folder in {move.path.rpartition("/")[0] for move in moves}:
+                files.sweep(folder)
             left |= _put_back_files(repo, files, moves)
     except OSError as error:
         raise _storage(error) from error
