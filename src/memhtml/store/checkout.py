@@ -108,8 +108,9 @@ def put_back(repo: Repo, pending: str, parent: str) -> list[str]:
     moves = [_Move(c.path, c.new, c.old) for c in repo.difference(parent, pending)]
     moves.sort()
     wait = index.LockWait(repo.root)
-    wait.until_free()
     entries, left = _entries_to_put_back(repo, parent, moves)
+    if entries:
+        wait.until_free()
     try:
         with WorkTree(repo.root) as files:
             for folder in {move.path.rpartition("/")[0] for move in moves}:

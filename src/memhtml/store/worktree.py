@@ -121,15 +121,13 @@ class WorkTree:
         *parts, name = near.split("/")
         spare = Spare(tuple(parts), temporary_name(name))
         folder = self._make_folders(spare.folder)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        descriptor = os.open(spare.name, flags, 0o777 if executable else 0o666, dir_fd=folder)
         try:
-            write_all(descriptor, data)
-        except BaseException:
+            self._write_new(folder, spare.name, data, 0o777 if executable else 0o666)
+        except BaseException as error:
             self.discard(spare)
+            if isinstance(error, OSError):
+                error.filename = near  # The name people know.
             raise
-        finally:
-            os.close(descriptor)
         return spare
 
     def spare_link(self, target: bytes, near: str) -> Spare:
@@ -221,6 +219,14 @@ class WorkTree:
                 break
             parts.pop()
         self.forget_folders()
+
+    def _write_new(self, folder: int, name: str, data: bytes, mode: int) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(name, flags, mode, dir_fd=folder)
+        try:
+            write_all(descriptor, data)
+        finally:
+            os.close(descriptor)
 
     def _trim(self) -> None:
         # Only between steps: a step may hold the descriptors of two folders.

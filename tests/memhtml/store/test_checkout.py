@@ -364,17 +364,26 @@ def test_an_index_lock_that_stays_is_named_and_kept(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(index, "LOCK_WAIT_S", 0.2)
-    before = store.state()
-    lock = store.at(".git/index.lock")
-    Path(lock).touch()
+    lock = Path(store.at(".git/index.lock"))
     for act in (store.follow, store.put_back):
+        before = store.state()
+        lock.touch()
         with pytest.raises(MemhtmlError) as caught:
             act()
         assert caught.value.code == "ERR_GIT"
-        assert lock in str(caught.value)
-    assert os.path.exists(lock)
-    os.unlink(lock)
-    assert store.state() == before
+        assert str(lock) in str(caught.value)
+        assert lock.exists()
+        lock.unlink()
+        assert store.state() == before
+        act()
+
+
+def test_put_back_with_nothing_to_do_waits_for_no_lock(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index, "LOCK_WAIT_S", 0.0)
+    Path(store.at(".git/index.lock")).touch()
+    assert store.put_back() == []
 
 
 def test_an_index_lock_taken_after_the_files_moved_brings_them_back(
