@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from tests.support.cli import check_lines
 
 from memhtml.cli import guide, markdown, registry
@@ -35,14 +36,17 @@ def test_the_pages_name_only_codes_and_variables_that_exist() -> None:
         assert named - known == set(), page.name
 
 
-def test_every_call_shown_in_the_pages_parses() -> None:
+def test_every_call_shown_in_the_pages_parses(monkeypatch: pytest.MonkeyPatch) -> None:
     for page in [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]:
         for block in SHELL_BLOCK.findall(page.read_text("utf-8")):
+            for name, value in re.findall(r"^export (MEMHTML_\w+)=(\S+)", block, flags=re.M):
+                monkeypatch.setenv(name, value)
             joined = block.replace("\\\n", " ")
             # What stands inside a heredoc is a script or a record, not a call.
             joined = re.sub(r"(<<'?(\w+)'?[^\n]*\n).*?^\2$", r"\1", joined, flags=re.S | re.M)
             calls = re.findall(r"^(?:[^#\n]*\| *)?(memhtml [^#\n]*)", joined, flags=re.M)
             check_lines([call.strip() for call in calls])
+            monkeypatch.undo()
 
 
 def test_the_guide_shows_only_calls_that_parse() -> None:

@@ -52,7 +52,7 @@ def document() -> str:
 def page(command: registry.Command, level: int = 1) -> str:
     """One command; a section with no content is left out."""
     sections = (
-        ("Usage", _code([manifest.usage(command)])),
+        ("Usage", _code([manifest.usage(command)], "text")),
         ("Arguments", _arguments(command.args)),
         ("Flags", _flags(command.flags)),
         ("Global flags", _flags(registry.GLOBAL_FLAGS) if level == 1 else ""),
@@ -74,10 +74,10 @@ def _codes(names: Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-def _code(lines: Sequence[str]) -> str:
+def _code(lines: Sequence[str], language: str = "bash") -> str:
     if not lines:
         return ""
-    return "\n".join(["```bash", *lines, "```"])
+    return "\n".join([f"```{language}", *lines, "```"])
 
 
 def _arguments(args: Sequence[registry.Arg]) -> str:
@@ -115,7 +115,7 @@ def _extra(flag: registry.Flag) -> str:
     said = ""
     if flag.values:
         said += f" One of {_codes(flag.values)}."
-    if flag.default not in (None, ""):
+    if flag.default not in (None, "", False):
         shown = str(flag.default).lower() if isinstance(flag.default, bool) else flag.default
         said += f" Default `{shown}`."
     return said
