@@ -134,7 +134,7 @@ def test_a_request_of_exactly_the_limit_is_allowed_and_one_byte_more_is_not(
     os.lseek(inputs.STDIN, 0, os.SEEK_SET)
     error = script_refused()
     assert error.code == "ERR_INVALID_FLAG"
-    for part in (f"{LIMIT:,}", f"{LIMIT + 1:,}", "session put"):
+    for part in (str(LIMIT), str(LIMIT + 1), "session put"):
         assert part in str(error)
 
 
@@ -155,7 +155,7 @@ def test_a_script_far_over_the_limit_is_counted_and_not_kept(stdin: Path) -> Non
     data, size_bytes = inputs._read(None, LIMIT)
     assert (len(data) <= LIMIT + 2 * inputs.CHUNK_BYTES, size_bytes) == (True, 64 * LIMIT)
     os.lseek(inputs.STDIN, 0, os.SEEK_SET)
-    assert f"{64 * LIMIT:,}" in str(script_refused())
+    assert str(64 * LIMIT) in str(script_refused())
 
 
 def test_lines_come_from_standard_input_or_a_file_without_their_mark(

@@ -125,8 +125,8 @@ def _utf8(data: bytes, subject: str) -> str:
 def _too_large(size_bytes: int, limit_bytes: int, subject: str) -> MemhtmlError:
     return MemhtmlError(
         "ERR_INVALID_FLAG",
-        f"a script and its request hold at most {limit_bytes:,} bytes, and {subject} "
-        f"{size_bytes:,}; make several calls, or add records with `session put`",
+        f"a script and its request hold at most {limit_bytes} bytes, and {subject} "
+        f"{size_bytes}; make several calls, or add records with `session put`",
     )
 
 
