@@ -97,9 +97,9 @@ def init(root: str) -> InitReport:
     root = os.path.abspath(root)
     created = _make_repository(root)
     refs.require_worktree(root)
-    _set_merge_driver(root)
     try:
         with _lock(root):
+            _set_merge_driver(root)
             return _complete(root, created=created)
     except StorageError as error:
         if created and error.reason == "init.write":
@@ -151,7 +151,7 @@ def _remove_repository(root: str) -> None:
 
 def _set_merge_driver(root: str) -> None:
     """The `merge=ours` attribute means nothing without it, and configuration is per clone."""
-    run = refs.run_git(root, "config", "merge.ours.driver", "true")
+    run = refs.run_git(root, "config", "--replace-all", "merge.ours.driver", "true")
     if run.status != 0:
         raise refs.git_failed("config", run)
 
