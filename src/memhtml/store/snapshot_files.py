@@ -57,13 +57,13 @@ class Guard:
         self.close()
 
 
-def hold(root: str, *, exclusive: bool, wait_s: float = LOCK_WAIT_S) -> Guard | None:
-    """Take the folder's lock, or None when others kept it for `wait_s` seconds.
+def hold(root: str, *, exclusive: bool, wait_s: float | None = None) -> Guard | None:
+    """Take the folder's lock, or None when others kept it for `wait_s` (5) seconds.
 
     Taken exclusively it makes the folder; shared, a missing one is FileNotFoundError. Raises
     OSError when the folder cannot be made or written (a read-only mount).
     """
-    deadline = time.monotonic() + wait_s
+    deadline = time.monotonic() + (LOCK_WAIT_S if wait_s is None else wait_s)
     place = folder(root)
     while True:
         fd = _open_lock(place, exclusive=exclusive)

@@ -167,3 +167,12 @@ def test_a_warm_open_loads_neither_pygit2_nor_the_parser(tmp_path: Path) -> None
         [sys.executable, "-I", "-c", script, store.root, sha], capture_output=True, check=True
     )
     assert answer.stdout == b"[]\n"
+
+
+def test_the_first_database_of_a_store_keeps_the_folder_out_of_git(tmp_path: Path) -> None:
+    store = Store(str(tmp_path))
+    os.rmdir(store.folder)
+    sha = store.commit(A)
+    open_database(store.root, MAIN, sha, store.repo()).database.close()
+    exclude = (tmp_path / ".git" / "info" / "exclude").read_text()
+    assert ".memhtml/snapshots/" in exclude.splitlines()

@@ -15,11 +15,12 @@ from memhtml.corpus.memory import MemoryCorpus
 from memhtml.store.snapshot import write_snapshot
 from memhtml.store.snapshot_schema import may_be_record
 
+A = "areas/inbox/a.html"
 PATHS = (
     "README.html",
     "notes.html",
     "index.html",
-    "areas/inbox/a.html",
+    A,
     "areas/inbox/b.html",
     "areas/inbox/b.html/below.html",
     "areas/inbox/b.html0",
@@ -33,8 +34,10 @@ PATHS = (
 )
 CONTENTS: tuple[bytes | tuple[int, bytes], ...] = (
     page("Cache ttl", "The cache ttl is five minutes.", entities=["system:cache"]),
-    page("Cache ttl", "The cache ttl is ten minutes.", tags=["infra", "cache"]),
-    page("Other", "Retries wait.", links=[("relates_to", "/areas/inbox/a.html#x")]),
+    page(
+        "Cache ttl", "The cache ttl is ten minutes.", tags=["infra"], links=[("supports", f"/{A}")]
+    ),
+    page("Other", "Retries wait.", links=[("relates_to", f"/{A}#x")]),
     page(
         "Deploys",
         "Deploys happen on Friday.",
