@@ -23,6 +23,12 @@ _SLOT = re.compile(
     r"archive/([0-9]{4}|[1-9][0-9]{4,200})(?:\.([2-9]|[1-9][0-9]{1,200}))?/(.+)", re.DOTALL
 )
 _UNSAFE = re.compile("[\x00-\x1f\x7f\\\\\ud800-\udfff]")
+# Code points that HFS+ ignores in names; git refuses a `.git` hidden by them.
+_IGNORED_BY_HFS = dict.fromkeys(
+    [*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF]
+)
+SEGMENT_BYTES = 255
+"""The longest name that common file systems hold."""
 _NOT_SLUG = re.compile("[^a-z0-9]+")
 
 
@@ -81,6 +87,20 @@ def problem(path: str) -> str | None:
     if found:
         name = "backslash" if found[0] == "\\" else f"U+{ord(found[0]):04X}"
         return f"holds the character {name}"
+    return next((text for part in parts if (text := segment_problem(part))), None)
+
+
+def segment_problem(segment: str) -> str | None:
+    """Why no git checkout can hold a path segment, or None.
+
+    Ours, beyond spec `format` §2.2: a path that passes here and fails at the commit would leave
+    a log that can never land. git refuses every spelling that some file system folds to `.git`.
+    """
+    plain = segment.translate(_IGNORED_BY_HFS).lower().partition(":")[0].rstrip(". ")
+    if plain in (".git", "git~1"):
+        return f"has the segment {segment!r}, which git keeps for itself"
+    if len(segment.encode()) > SEGMENT_BYTES:
+        return f"has a segment longer than {SEGMENT_BYTES} bytes"
     return None
 
 

@@ -223,3 +223,15 @@ def test_parents_come_shortest_first() -> None:
 def test_href_shape_and_target(href: str, fits: bool, target: str) -> None:
     assert paths.is_root_relative(href) is fits
     assert paths.href_target(href) == target
+
+
+@pytest.mark.parametrize(
+    "segment",
+    [".git", ".GIT", ".git.", "git~1", ".g\u200cit", ".git:x", "x" * 256, "é" * 128],
+)
+def test_path_that_no_checkout_can_hold_is_no_memory_path(segment: str) -> None:
+    assert paths.problem(f"areas/{segment}/a.html") is not None
+
+
+def test_longest_name_that_fits_is_a_memory_path() -> None:
+    assert paths.problem(f"areas/{'x' * 250}.html") is None

@@ -150,6 +150,10 @@ def land(root: str, log: Log, built: Built, lock: DirectoryLock) -> Outcome:
             hold(lock, shared)
             subject = f"session {log.id}: commit"
             swapped = refs.swap(root, log.ref, built.sha, built.staged.expected, subject)
+        except checkout.CheckoutDirty as error:
+            # Someone edited or staged between the look and the move.
+            roll_back(root, log, built, lock, followed=followed)
+            return answers.worktree_dirty(error.paths)
         except BaseException:
             roll_back(root, log, built, lock, followed=followed)
             raise

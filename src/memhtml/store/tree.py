@@ -11,16 +11,12 @@ from typing import TYPE_CHECKING, Literal
 from memhtml.errors import MemhtmlError
 from memhtml.store.pack import WORTH_A_PACK, ObjectKind, install_pack, object_id
 from memhtml.store.repo import TREE_MODE, Raw, Tree, is_tree
+from memhtml_format.paths import segment_problem
 
 if TYPE_CHECKING:
     from memhtml.store.repo import Repo
 
 _FILE_MODE = b"100644"
-
-# Code points that HFS+ ignores in names; git refuses a `.git` hidden by them.
-_IGNORED_BY_HFS = dict.fromkeys(
-    [*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF]
-)
 
 
 class _Folder:
@@ -142,7 +138,5 @@ def _collision(path: bytes, why: str) -> MemhtmlError:
 def refuse_bad_path(path: str) -> None:
     """Refuse what git's own index and checkout refuse, on every system it may be cloned to."""
     for part in path.split("/"):
-        plain = part.translate(_IGNORED_BY_HFS).lower()
-        plain = plain.partition(":")[0].rstrip(". ")
-        if part in ("", ".", "..") or plain in (".git", "git~1") or "\0" in part:
+        if part in ("", ".", "..") or "\0" in part or segment_problem(part):
             raise MemhtmlError("ERR_GIT", f"git refuses the path {path!r}")

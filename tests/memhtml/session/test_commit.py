@@ -265,6 +265,24 @@ def test_full_disk_at_any_log_write_loses_no_operation(
     assert checkout_state(store) == ""
 
 
+def test_edit_between_the_look_and_the_move_is_dirty_and_stays(
+    store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start_log(store, "s1", [AddLabel(A, "team:ops"), put_op("one")])
+
+    def intrude(step: str) -> None:
+        if step == "pending":
+            Path(store, A).write_text("mine", encoding="utf-8")
+
+    monkeypatch.setattr(landing, "on_step", intrude)
+    answer = land(store, "s1")
+    assert answer["kind"] == "worktree-dirty"
+    assert answer["paths"] == [A]
+    assert Path(store, A).read_text(encoding="utf-8") == "mine"
+    assert read_log(store, "s1").pending is None
+    assert not Path(store, "areas/inbox/one.html").exists()
+
+
 def test_swap_lost_to_another_writer_is_rolled_back(
     store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
