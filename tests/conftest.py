@@ -12,26 +12,39 @@ from pathlib import Path
 
 import pygit2
 import pytest
+from hypothesis import HealthCheck, settings
 from pygit2.enums import ConfigLevel
 
 _STATE = pytest.StashKey[Path]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Point everything a user owns at a folder that is thrown away."""
+    """Point everything a user owns at a folder that is thrown away.
+
+    Property tests have no deadline, since the machine may be busy, and in CI no chance: what fails
+    there fails here too.
+    """
+    settings.register_profile(
+        "house",
+        deadline=None,
+        derandomize="CI" in os.environ,
+        print_blob=True,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+    settings.load_profile("house")
     home = Path(tempfile.mkdtemp(prefix="memhtml-test-home-"))
     config.stash[_STATE] = home
     for name in [name for name in os.environ if name.startswith(("MEMHTML_", "GIT_", "XDG_"))]:
         del os.environ[name]
-    settings = home / ".gitconfig"
-    settings.write_text("[init]\n\tdefaultBranch = main\n", encoding="utf-8")
+    git_settings = home / ".gitconfig"
+    git_settings.write_text("[init]\n\tdefaultBranch = main\n", encoding="utf-8")
     os.environ.update(
         HOME=str(home),
         XDG_CONFIG_HOME=str(home / ".config"),
         XDG_CACHE_HOME=str(home / ".cache"),
         XDG_DATA_HOME=str(home / ".local" / "share"),
         XDG_STATE_HOME=str(home / ".local" / "state"),
-        GIT_CONFIG_GLOBAL=str(settings),
+        GIT_CONFIG_GLOBAL=str(git_settings),
         GIT_CONFIG_SYSTEM=os.devnull,
         # For commits that a test makes with git itself; the program looks at git's settings only.
         GIT_AUTHOR_NAME="A Person",
