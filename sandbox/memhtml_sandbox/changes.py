@@ -201,6 +201,8 @@ class _Walk:
         covered = not self.overlay
         if covered:
             self.vanished.update(self.seed.under(""))
+            # A copy's tmpfs has room for a third more than the view: what it let in is read.
+            self.entries_left += len(self.vanished) // 2
         assert self.tree.fd is not None
         try:
             self._push(_reopen(self.tree.fd), b"", "", self.seed.lower.open_root(), covered)

@@ -16,8 +16,8 @@ from memhtml_sandbox.protocol import STAGE, Job
 if TYPE_CHECKING:
     from memhtml_sandbox.probe import Support
 
-# The stage's own folders and mount points, which count against the caps of the upper's tmpfs.
-_OWN_INODES = 64
+# The stage's own folders take room on the upper's tmpfs. Its entries are not made up for: a script
+# that fills the tmpfs must stay within the entries that the walk reads (spec `sandbox` §7).
 _OWN_BYTES = 1 << 16
 _PAGE_BYTES = 4_096
 
@@ -99,7 +99,7 @@ def _view(support: Support, request: Request) -> plan.View:
 def _upper_room(support: Support, request: Request) -> Room:
     """The session's layer lies on the same tmpfs and must not shrink what a script may change."""
     limits, layer = request.limits, request.layer
-    size_bytes, inodes = limits.upper_bytes + _OWN_BYTES, limits.upper_inodes + _OWN_INODES
+    size_bytes, inodes = limits.upper_bytes + _OWN_BYTES, limits.upper_inodes
     if support.backend == "copy":
         # Needed on few hosts.
         from memhtml_sandbox import copy_backend

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests.support import escape_worker
 from tests.support.escapes import (
@@ -133,6 +133,7 @@ class _Caller:
         answered = f"{self.world.path}/tmp/answer-{self.count}"
         terminal = setup is not None and "pseudo-terminal" in setup
         whole = {**request, "paths": [self.world.packages], "terminal": terminal}
+        whole["world"] = self.world.path
         Path(asked).write_text(json.dumps(whole))
         Path(answered).touch()
         if self.world.uid is not None:
@@ -237,6 +238,96 @@ class LibraryRunner:
             peak_mib=answer["peak_mib"],
             error=answer.get("error"),
         )
+
+
+class CommandRunner:
+    """`session exec` of the whole program, a session of its own for each run, over one store."""
+
+    def __init__(self, world: World, backend: str) -> None:
+        self._caller = _Caller(world)
+        self._backend = backend
+        self._store = f"{world.path}/store-{backend}"
+        self._sessions = 0
+        self._make_store()
+        sandbox = f"{self._store}/.memhtml/sandbox"
+        self.watched: tuple[str, ...] = (
+            f"{self._store}/.git",
+            f"{self._store}/areas",
+            f"{sandbox}/base",
+            f"{sandbox}/tools",
+            f"{world.path}/outside",
+        )
+        first = self.run(Case("first", "bash", "true", ()), secret="")
+        if first.error is not None:
+            raise CannotRun(first.error)
+
+    def _make_store(self) -> None:
+        """A store with the seeded records, made as the user that will use it."""
+        world = self._caller.world
+        Path(world.path, "home", ".gitconfig").write_text("[user]\nname=A\nemail=a@example.org\n")
+        self._memhtml("init", "--repo", self._store)
+        for path, text in SEED.items():
+            file = Path(self._store, path)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        if world.uid is not None:
+            for here, folders, names in os.walk(self._store):
+                for name in (*folders, *names):
+                    os.chown(os.path.join(here, name), world.uid, world.uid, follow_symlinks=False)
+        self._command(["git", "-C", self._store, "add", "-A"])
+        self._command(["git", "-C", self._store, "commit", "-q", "-m", "seed"])
+
+    def _command(self, argv: list[str], secret: str = "", setup: str | None = None) -> _Done:
+        environment = {"PYTHONPATH": self._caller.world.packages, "MEMHTML_SANDBOX": self._backend}
+        request = {"argv": argv, "input": "", "env": environment}
+        answer = self._caller.call(request, secret, setup)
+        if answer.get("error") or (answer["status"] and argv[0] == "git"):
+            raise CannotRun(f"{argv}: {answer}")
+        return _Done(answer, _json(answer["output"]))
+
+    def _memhtml(self, *words: str, secret: str = "", setup: str | None = None) -> _Done:
+        python = self._caller.world.python
+        return self._command([python, "-B", "-m", "memhtml", *words], secret, setup)
+
+    def run(self, case: Case, *, secret: str) -> Report:
+        self._sessions += 1
+        named = ("--repo", self._store, "--id", f"attempt-{self._sessions}")
+        script = Path(self._caller.world.path, "tmp", "script")
+        script.write_text(case.script)
+        self._memhtml("session", "start", *named)
+        timeout = ("--timeout-ms", str(case.timeout_ms))
+        words = ("session", "exec", *named, "--lang", case.lang, "--file", str(script), *timeout)
+        done = self._memhtml(*words, secret=secret, setup=case.setup)
+        script.unlink()
+        data = done.envelope.get("data", {})
+        error = done.envelope.get("error", None if data else done.answer["errors"])
+        return Report(
+            exit_code=data.get("exitCode"),
+            timed_out=data.get("timedOut"),
+            stdout=data.get("stdout", ""),
+            stderr=data.get("stderr", "") + done.answer["errors"],
+            ops=[(op["kind"], op["path"]) for op in data.get("harvested", [])],
+            rejected=[(item["reason"], item["path"]) for item in data.get("rejected", [])],
+            appended=data.get("appended"),
+            left=done.answer["left"],
+            mounts=done.answer["mounts"],
+            wall_ms=done.answer["wall_ms"],
+            peak_mib=done.answer["peak_mib"],
+            error=error,
+        )
+
+
+class _Done(NamedTuple):
+    answer: dict[str, Any]
+    envelope: dict[str, Any]
+
+
+def _json(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def _pairs(items: list[list[str]] | None) -> list[tuple[str, str]] | None:
