@@ -458,7 +458,7 @@ def test_hundreds_of_folders_in_each_other_do_not_exhaust_the_walk(
     upper: Path, lower: Lower
 ) -> None:
     fd = os.open(upper, os.O_RDONLY)
-    for _ in range(3_000):
+    for _ in range(300):
         os.mkdir("d", dir_fd=fd)
         below = os.open("d", os.O_RDONLY, dir_fd=fd)
         os.close(fd)
