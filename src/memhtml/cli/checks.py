@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from memhtml.cli.call import Call
 
 LONGEST_INT = 18
+LONGEST_SHOWN = 80
 LONGEST_TIMEOUT_MS = 600_000
 TRUE_WORDS = ("true", "1", "yes")
 FALSE_WORDS = ("false", "0", "no")
@@ -29,6 +30,16 @@ def truth(value: str | bool | None) -> bool | None:
     return False if word in FALSE_WORDS else None
 
 
+def shortened(text: str) -> str:
+    """A typed word at a length that a sentence can carry."""
+    return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 1]}…"
+
+
+def shown(text: str) -> str:
+    """A typed word in quotes, shortened."""
+    return repr(shortened(text))
+
+
 def value_of(
     flag: registry.Flag, raw: str | bool | None, command: registry.Command
 ) -> str | int | bool:
@@ -42,7 +53,7 @@ def value_of(
     if flag.values and raw not in flag.values:
         raise MemhtmlError(
             "ERR_INVALID_FLAG",
-            f"--{flag.name} is {raw!r}; allowed are {', '.join(flag.values)}",
+            f"--{flag.name} is {shown(raw)}; allowed are {', '.join(flag.values)}",
             suggestions=tuple(
                 suggest.call(command, f"--{flag.name} {value}") for value in flag.values
             ),
@@ -51,7 +62,7 @@ def value_of(
         raise _refused(f"--{flag.name} is not UTF-8", command, flag)
     if flag.check == "session-id" and not config.valid_session_id(raw.strip()):
         raise _refused(
-            f"--{flag.name} is no session id: {raw[: config.ID_LENGTH]!r}; an id is 1 to 128 of "
+            f"--{flag.name} is no session id: {shown(raw)}; an id is 1 to 128 of "
             "A-Z a-z 0-9 . _ - and starts with a letter or digit",
             command,
             flag,
@@ -65,7 +76,7 @@ def _boolean(flag: registry.Flag, raw: str | bool | None, command: registry.Comm
         return value
     raise MemhtmlError(
         "ERR_INVALID_FLAG",
-        f"--{flag.name} is {raw!r}; allowed are true, false, yes, no, 1, 0",
+        f"--{flag.name} is {shown(str(raw))}; allowed are true, false, yes, no, 1, 0",
         suggestions=(
             suggest.call(command, f"--{flag.name}"),
             suggest.call(command, f"--no-{flag.name}"),
@@ -76,7 +87,7 @@ def _boolean(flag: registry.Flag, raw: str | bool | None, command: registry.Comm
 def _integer(flag: registry.Flag, raw: str, command: registry.Command) -> int:
     digits = raw.removeprefix("-")
     if not (digits.isascii() and digits.isdigit() and len(digits) <= LONGEST_INT):
-        raise _refused(f"--{flag.name} is {raw[:40]!r}; it must be a whole number", command, flag)
+        raise _refused(f"--{flag.name} is {shown(raw)}; it must be a whole number", command, flag)
     number = int(raw)
     if flag.check == "timeout" and not 1 <= number <= LONGEST_TIMEOUT_MS:
         raise _refused(

@@ -50,7 +50,7 @@ class Scan:
         """The last usable value of a boolean flag; a bad one is left to the checks."""
         state = False
         for given in self.flags:
-            if given.name == name and given.stray is None:
+            if given.name == name:
                 value = checks.truth(given.value)
                 state = state if value is None else value
         return state
@@ -60,15 +60,6 @@ class Scan:
         values = [each.value for each in self.flags if each.name == name]
         last = values[-1] if values else None
         return last if isinstance(last, str) else ""
-
-    def wants_help(self) -> bool:
-        """Whether `--help` or `-h` stands anywhere; a word after it is no value then."""
-        state = False
-        for given in self.flags:
-            if given.name == "help":
-                value = checks.truth(given.value)
-                state = state if value is None else value
-        return state
 
 
 def scan(argv: Sequence[str]) -> Scan:
@@ -120,7 +111,7 @@ def command_of(scanned: Scan) -> tuple[registry.Command, list[str]]:
     Raises `MemhtmlError`: `ERR_SESSION_BOUND` for a closed door, `ERR_UNKNOWN_COMMAND`.
     """
     words = scanned.words
-    if scanned.wants_help():
+    if scanned.switch("help"):
         rest = words[1:] if words[:1] == ["help"] else words
         return registry.BY_NAME["help"], rest
     if not words:
@@ -155,10 +146,9 @@ def unknown_command(words: list[str], before: str) -> MemhtmlError:
         suggestions = [f"memhtml {before} {name}" for name in group or near]
     else:
         suggestions = [suggest.call(registry.BY_NAME[name]) for name in near]
-    shown = typed if len(typed) <= 80 else f"{typed[:79]}…"
     return MemhtmlError(
         "ERR_UNKNOWN_COMMAND",
-        f"there is no command {shown!r}",
+        f"there is no command {checks.shown(typed)}",
         suggestions=tuple(suggestions) or ("memhtml help",),
     )
 
@@ -243,11 +233,12 @@ def _refuse_unknown(
         if given.name == VERSION and given.value is True and not scanned.words:
             continue
         others = registry.takers(given.name)
+        written = checks.shortened(given.written)
         if others:
-            reason = f"{command.name} has no flag {given.written}; other commands have it"
+            reason = f"{command.name} has no flag {written}; other commands have it"
             flags = [(each, suggest.flag(each, given.name)) for each in others]
         else:
-            reason = f"{command.name} has no flag {given.written}"
+            reason = f"{command.name} has no flag {written}"
             near = nearest.matches(given.name.removeprefix("--"), list(known))
             flags = [(command, suggest.flag(command, name)) for name in near]
         raise MemhtmlError(
@@ -290,7 +281,7 @@ def _refuse_surplus(command: registry.Command, args: list[str]) -> None:
             continue
         raise MemhtmlError(
             "ERR_UNEXPECTED_ARGUMENT",
-            f"{command.name} does not take {value!r}",
+            f"{command.name} does not take {checks.shown(value)}",
             suggestions=_for_surplus(command, value),
         )
 
