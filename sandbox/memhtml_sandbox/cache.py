@@ -461,19 +461,3 @@ def _remove_tree(path: str) -> None:
         os.unlink(path)
     except FileNotFoundError:
         return
-
-
-def network_filesystem(path: str) -> str | None:
-    """The type of the file system a path is on when no cache should live there, else None.
-
-    Only NFS and FUSE count (spec `sandbox` §3); the caller then picks another folder.
-    """
-    device = os.stat(path).st_dev
-    wanted = f"{os.major(device)}:{os.minor(device)}"
-    with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as lines:
-        for line in lines:
-            fields = line.split()
-            kind = fields[fields.index("-") + 1]
-            if fields[2] == wanted and kind.startswith(("nfs", "fuse")):
-                return kind
-    return None

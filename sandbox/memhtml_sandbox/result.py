@@ -88,6 +88,9 @@ class Run:
         """End of the `with` block: from here on nothing can be read that was not read before."""
         if self._read is not None:
             self._read = _too_late
+        if self._changes is not None:
+            # The tree lives as long as a descriptor of it.
+            self._changes.close()
 
 
 def _too_late() -> ChangeSet:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.support.trees import DictSource, Tree, own_cache, sha, tree_of
 
 from memhtml_sandbox import cache as cache_module
-from memhtml_sandbox.cache import CorpusCache, PruneReport, network_filesystem
+from memhtml_sandbox.cache import CorpusCache, PruneReport
 from memhtml_sandbox.errors import SandboxFailed
 from memhtml_sandbox.lower import NO_LAYER, Lower, Seed
 
@@ -462,10 +462,6 @@ def test_garbage_of_dead_builds_is_removed_after_an_hour(
     _age(cache, "tmp-1-young", 7_200)
     cache.ensure(source, B)
     assert not os.path.exists(f"{cache.root}/tmp-1-young")
-
-
-def test_ordinary_folders_are_on_no_network_file_system(tmp_path: Path) -> None:
-    assert network_filesystem(str(tmp_path)) is None
 
 
 # Equality with a plain dictionary.
