@@ -62,7 +62,7 @@ ODD = """<!DOCTYPE HTML><HTML><HEAD>
 <article><P>1 < 2 &amp; <MARK>the <code>hidden</code> answer
    is <!-- not --> 42</MARK>
 <ul><li>one<li>two</ul>
-<dl><dt>First<dd>1<dt>__proto__<dd>2<div><dt>no<dd>no</div></dl>
+<dl><dt>First<dd>1<dt>__proto__<dd>2</dd><div><dt>no<dd>no</div></dl>
 <script>"</article><mark>"</script>
 """
 
