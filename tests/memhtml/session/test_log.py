@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyfakefs.fake_filesystem import FakeFilesystem
 from tests.support.session import make_store
 
 from memhtml.errors import StorageError
@@ -154,3 +155,16 @@ def test_full_disk_leaves_the_old_log_and_no_litter(
     assert caught.value.reason == "session.write"
     assert Path(log_path(store, "s1")).read_bytes() == before
     assert sorted(os.listdir(os.path.dirname(log_path(store, "s1")))) == names
+
+
+def test_log_that_no_longer_fits_on_the_disk_stays_as_it_was(fs: FakeFilesystem) -> None:
+    fs.create_dir("/store/.memhtml/sessions")
+    log = Log("s1", SHA, "refs/heads/main", (AddLabel("a", "b:c"),))
+    store_log("/store", log)
+    fs.set_disk_usage(fs.get_disk_usage().used + 512)
+    big = log._replace(ops=(Put("areas/inbox/a.html", "x" * 4096),))
+    with pytest.raises(StorageError) as caught:
+        store_log("/store", big)
+    assert caught.value.reason == "session.write"
+    assert read_log("/store", "s1") == log
+    assert os.listdir("/store/.memhtml/sessions") == ["s1.json"]
