@@ -48,6 +48,9 @@ def _step(name: str, act: Callable[[], T]) -> T:
         return act()
     except OSError as error:
         raise StepFailed(name, error.errno or errno.EINVAL) from error
+    except ValueError as error:
+        # A path that no tree can hold.
+        raise StepFailed(name, errno.EINVAL) from error
 
 
 def prepare_ground() -> Ground:

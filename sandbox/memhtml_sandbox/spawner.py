@@ -291,9 +291,13 @@ class _Server:
         from memhtml_sandbox.processes import children
 
         for pid in self._running:
-            for victim in (*children(pid), pid):
+            victims = (*children(pid), pid)
+            for victim in victims:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(victim, 9)
+            for victim in reversed(victims):
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(victim, 0)
 
 
 def _read_layer(fd: int) -> SessionLayer:
