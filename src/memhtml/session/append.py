@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from memhtml.session.log import Log, update
-from memhtml_format.ops import Op
+
+if TYPE_CHECKING:
+    from memhtml_format.ops import Op
 
 
 def append(root: str, log: Log, ops: Sequence[Op]) -> tuple[Op, ...]:

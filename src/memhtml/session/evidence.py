@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from memhtml.session.log import Log
-from memhtml_format.ops import Op
 
 if TYPE_CHECKING:
     from memhtml.execute.mount import Mount, RecordSeed
     from memhtml.policy import Policy
+    from memhtml_format.ops import Op
     from memhtml_format.violations import Violation
     from memhtml_harvest.report import Rejected
     from memhtml_sandbox.changes import Entry

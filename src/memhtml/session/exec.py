@@ -6,6 +6,7 @@ of the head database is open meanwhile.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from memhtml import policy as store_policy
@@ -16,13 +17,13 @@ from memhtml.session.append import append
 from memhtml.session.bound import Identity, open_session
 from memhtml.session.evidence import Evidence, Judged, WatchedSeed, keep_evidence
 from memhtml.session.log import Log
-from memhtml.session.view import fold_log, now_second, touched_by
-from memhtml_format import violations as bar_findings
-from memhtml_format.ops import Archive, Move, Op
 
 if TYPE_CHECKING:
+    from memhtml.corpus.fold import Folded
     from memhtml.corpus.interface import Corpus
     from memhtml.policy import Policy
+    from memhtml_format.ops import Op
+    from memhtml_format.violations import Violation
     from memhtml_harvest.seed import Seed
     from memhtml_sandbox.changes import ChangeSet
     from memhtml_sandbox.result import Run
@@ -41,7 +42,7 @@ def execute(
     log, started = open_session(root, identity)
     policy = store_policy.load(root)
     with mounted(root, log.ref, log.base_sha) as mount:
-        mount.lay(fold_log(log, mount.read, now_second()) if log.ops else None)
+        mount.lay(folded_over(mount, log))
         seen: set[str] | None = set() if keep else None
         with mount.run(script) as run:
             judged = judge_run(mount, log, policy, run, identity.run_bound, seen)
@@ -60,7 +61,7 @@ def execute(
         "opsTotal": total,
         "harvested": [short(op) for op in judged.ops],
         "rejected": [{"path": item.path, "reason": item.reason} for item in judged.rejected],
-        "violations": [bar_findings.encode(v) for v in judged.violations],
+        "violations": shown(judged.violations),
         "blocking": judged.blocking,
         "started": started,
         "head": mount.loaded,
@@ -68,6 +69,15 @@ def execute(
     if evidence is not None:
         evidence = evidence._replace(judged=judged, appended=appended)
     return payload, evidence
+
+
+def folded_over(mount: Mount, log: Log) -> Folded | None:
+    """The log over the base; None when it is empty, which loads no head editor."""
+    if not log.ops:
+        return None
+    from memhtml.session.view import fold_log, now_second
+
+    return fold_log(log, mount.read, now_second())
 
 
 def run_fields(run: Run, script: Script) -> dict[str, Any]:
@@ -84,9 +94,18 @@ def run_fields(run: Run, script: Script) -> dict[str, Any]:
 
 def short(op: Op) -> dict[str, str]:
     """An operation as the payload lists it."""
-    if isinstance(op, Archive | Move):
-        return {"kind": op.kind, "path": op.path, "to": op.to}
-    return {"kind": op.kind, "path": op.path}
+    from memhtml_format.ops import encode
+
+    return {name: text for name, text in encode(op).items() if name in ("kind", "path", "to")}
+
+
+def shown(violations: Sequence[Violation]) -> list[dict[str, Any]]:
+    """Violations as the payload lists them."""
+    if not violations:
+        return []
+    from memhtml_format.violations import encode
+
+    return [encode(v) for v in violations]
 
 
 def judge_run(
@@ -112,12 +131,14 @@ def judge_changes(
 ) -> Judged:
     """The one place where a change set becomes operations and findings; replay calls it too."""
     from memhtml.bar.judge import judge
+    from memhtml.session.view import touched_by
+    from memhtml_format.violations import blocking, sentence
     from memhtml_harvest.diff import harvest
 
     found = harvest(changes.changed, changes.vanished, seed, scope=log.scope)
     violations = judge((*log.ops, *found.ops), base, policy, log.scope)
-    blocked = bar_findings.blocking(violations, touched_by(found.ops), run_bound=run_bound)
-    sentences = [bar_findings.sentence(v) for v in blocked]
+    blocked = blocking(violations, touched_by(found.ops), run_bound=run_bound)
+    sentences = [sentence(v) for v in blocked]
     return Judged(found.ops, found.rejected, violations, sentences)
 
 

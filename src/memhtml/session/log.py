@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memhtml.errors import StorageError
 from memhtml.store.atomic import write_atomic
 from memhtml.store.lock import DirectoryLock, session_lock
-from memhtml_format.ops import BadOperation, Op, decode, encode
+
+if TYPE_CHECKING:
+    from memhtml_format.ops import Op
 
 FIELDS = frozenset({"id", "baseSha", "ref", "ops"})
 HEX = frozenset("0123456789abcdef")
@@ -49,6 +51,8 @@ def log_path(root: str, session_id: str) -> str:
 
 def encode_log(log: Log) -> bytes:
     """Two-space JSON with a final newline; lone surrogates cannot occur in decoded text."""
+    from memhtml_format.ops import encode
+
     value: dict[str, Any] = {
         "id": log.id,
         "baseSha": log.base_sha,
@@ -74,10 +78,7 @@ def decode_log(data: bytes, session_id: str) -> Log:
     problem = _shape_problem(value)
     if problem is not None:
         raise StorageError("session.decode", f"the log of {session_id}: {problem}")
-    try:
-        ops = tuple(decode(item) for item in value["ops"])
-    except BadOperation as error:
-        raise StorageError("session.decode", f"the log of {session_id}: {error}") from error
+    ops = _decode_ops(value["ops"], session_id) if value["ops"] else ()
     if value["id"] != session_id:
         raise StorageError(
             "session.id-mismatch", f"the log of {session_id} names the session {value['id']}"
@@ -89,6 +90,16 @@ def decode_log(data: bytes, session_id: str) -> Log:
             "session.decode", f"the log of {session_id}: pendingOps counts more than ops holds"
         )
     return Log(value["id"], value["baseSha"], value["ref"], ops, pending, carried)
+
+
+def _decode_ops(values: list[object], session_id: str) -> tuple[Op, ...]:
+    # Not at the top: most logs that an exec reads are empty, and start-up counts.
+    from memhtml_format.ops import BadOperation, decode
+
+    try:
+        return tuple(decode(item) for item in values)
+    except BadOperation as error:
+        raise StorageError("session.decode", f"the log of {session_id}: {error}") from error
 
 
 def _shape_problem(value: object) -> str | None:

@@ -161,7 +161,7 @@ def test_log_that_no_longer_fits_on_the_disk_stays_as_it_was(fs: FakeFilesystem)
     fs.create_dir("/store/.memhtml/sessions")
     log = Log("s1", SHA, "refs/heads/main", (AddLabel("a", "b:c"),))
     store_log("/store", log)
-    fs.set_disk_usage(fs.get_disk_usage().used + 512)
+    fs.set_disk_usage(fs.get_disk_usage()[1] + 512)
     big = log._replace(ops=(Put("areas/inbox/a.html", "x" * 4096),))
     with pytest.raises(StorageError) as caught:
         store_log("/store", big)
