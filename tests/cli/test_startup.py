@@ -37,7 +37,8 @@ PROBE = """
 import sys
 sys.argv[0] = "memhtml"
 before = set(sys.modules)
-from memhtml.__main__ import main
+import memhtml.__main__
+from memhtml.cli.main import main
 status = main()
 heavy = sorted(name for name in {heavy!r} if name in sys.modules and name not in before)
 print(status, *heavy, file=sys.stderr)

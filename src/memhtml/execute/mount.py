@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from memhtml.corpus.head import Head
     from memhtml.corpus.interface import Corpus
     from memhtml_sandbox.result import Run
+    from memhtml_sandbox.spawner import Spawner
 
 
 class HeadSource:
@@ -96,14 +97,14 @@ class RecordSeed:
 class Mount:
     """A lower tree that stands ready, and the sandbox that runs scripts over it."""
 
-    def __init__(self, root: str, ref: str, sha: str) -> None:
+    def __init__(self, root: str, ref: str, sha: str, spawner: Spawner | None = None) -> None:
         self.root = root
         self.ref = ref
         self.sha = sha
         self.repo = Repo(root)
         settings = config.sandbox()
         self.support = support(cache_folder(root, settings), settings)
-        self.sandbox = Sandbox(self.support)
+        self.sandbox = Sandbox(self.support, spawner=spawner)
         self.cache = open_cache(root, settings)
         self.source = HeadSource(root, ref, self.repo)
         self.loaded: dict[str, Any] = {}
@@ -238,11 +239,12 @@ def open_cache(root: str, settings: config.SandboxSettings) -> CorpusCache:
 
 
 @contextmanager
-def mounted(root: str, ref: str, sha: str) -> Iterator[Mount]:
+def mounted(root: str, ref: str, sha: str, spawner: Spawner | None = None) -> Iterator[Mount]:
     """The version `sha` of the ref, mounted. Errors raised: `exec.sandbox-load`, `exec.seed`."""
-    mount = Mount(root, ref, sha)
-    mount.seat()
-    yield mount
+    mount = Mount(root, ref, sha, spawner)
+    with mount.sandbox:
+        mount.seat()
+        yield mount
 
 
 def prune_cache(root: str) -> None:

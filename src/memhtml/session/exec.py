@@ -27,21 +27,29 @@ if TYPE_CHECKING:
     from memhtml_harvest.seed import Seed
     from memhtml_sandbox.changes import ChangeSet
     from memhtml_sandbox.result import Run
+    from memhtml_sandbox.spawner import Spawner
 
 CORPUS_MOUNT = "/mnt/memhtml"
 
 
 def execute(
-    root: str, identity: Identity, script: Script, *, keep: bool = False
+    root: str,
+    identity: Identity,
+    script: Script,
+    *,
+    keep: bool = False,
+    spawner: Spawner | None = None,
 ) -> tuple[dict[str, Any], Evidence | None]:
     """The payload of `session.exec.report`; with `keep`, the evidence for `--record` as well.
+
+    `spawner` is one that was started early, before anything slow was loaded.
 
     Errors raised: those of `read_log`, `policy.invalid`, `exec.*`, and `ERR_INVALID_MEMORY` when an
     operation of the log no longer applies. Nothing is run or appended then.
     """
     log, started = open_session(root, identity)
     policy = store_policy.load(root)
-    with mounted(root, log.ref, log.base_sha) as mount:
+    with mounted(root, log.ref, log.base_sha, spawner) as mount:
         mount.lay(folded_over(mount, log))
         seen: set[str] | None = set() if keep else None
         with mount.run(script) as run:

@@ -52,22 +52,24 @@ def put(call: Call) -> Answer:
 def exec_(call: Call) -> Answer:
     """`session exec`, with `--record` the fixture as well."""
     from memhtml.cli.inputs import read_script
-    from memhtml.session.exec import execute
+    from memhtml.execute.early import spawning
 
     script = read_script(call)
     record = call.text("record")
-    if record is None:
-        if call.texts("record-path"):
-            raise MemhtmlError("ERR_INVALID_FLAG", "--record-path goes with --record")
-        data, _evidence = execute(_store(call), _identity(call), script)
-        return Answer("session.exec.report", {**data, "server": server_field(call)})
-    from memhtml.replay.record import check_folder, save
+    if record is not None:
+        from memhtml.replay.record import check_folder
 
-    check_folder(record)
-    root, identity = _store(call), _identity(call)
-    data, evidence = execute(root, identity, script, keep=True)
-    assert evidence is not None
-    save(record, script, evidence, run_bound=identity.run_bound, prefixes=call.texts("record-path"))
+        check_folder(record)
+    with spawning() as spawner:
+        from memhtml.session.exec import execute
+
+        root, identity = _store(call), _identity(call)
+        data, evidence = execute(root, identity, script, keep=record is not None, spawner=spawner)
+        if record is not None and evidence is not None:
+            from memhtml.replay.record import save
+
+            prefixes = call.texts("record-path")
+            save(record, script, evidence, run_bound=identity.run_bound, prefixes=prefixes)
     return Answer("session.exec.report", {**data, "server": server_field(call)})
 
 
