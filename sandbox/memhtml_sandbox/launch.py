@@ -16,13 +16,15 @@ import subprocess
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeVar
 
-from memhtml_sandbox import cgroup, kernel, plan
+from memhtml_sandbox import cgroup, kernel, plan, seccomp
 from memhtml_sandbox.layers import write_session_layer
 from memhtml_sandbox.lower import Lower, SessionLayer
 from memhtml_sandbox.protocol import STAGE, Forked, Job, StepFailed, memory_file
 
+HELPER_FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "guest", "corpus.mjs")
+
 # What bwrap inherits, by the names that the argument list uses.
-PASSED = ("args", "status", "block", "seccomp", "script", "helper", "passwd", "group")
+_PASSED = ("args", "status", "block", "seccomp", "script", "helper", "passwd", "group")
 
 # Where the small root is put together; bwrap itself needs it to exist, too.
 _BUILD_AT = b"/tmp"
@@ -35,12 +37,15 @@ class Ground(NamedTuple):
     """What every run of this process starts from: two mount namespaces, by descriptor.
 
     In `host` the host's paths can be opened; `small` is the root that bwrap sees. `as_root` says
-    that the process is root and runs take another identity.
+    that the process is root and runs take another identity. `constants` are the files that every
+    run is given; `ready` holds descriptors of them for the next one, which bwrap reads up.
     """
 
     host: int
     small: int
     as_root: bool
+    constants: dict[str, bytes]
+    ready: dict[str, int]
 
 
 def _step(name: str, act: Callable[[], T]) -> T:
@@ -71,7 +76,23 @@ def prepare_ground() -> Ground:
     _step("root", _build_small_root)
     small = _step("mount", _own_namespace)
     _step("mount", lambda: kernel.set_namespace(host, kernel.CLONE_NEWNS))
-    return Ground(host, small, as_root)
+    ground = Ground(host, small, as_root, _step("helper", _constants), {})
+    make_ready(ground)
+    return ground
+
+
+def _constants() -> dict[str, bytes]:
+    with open(HELPER_FILE, "rb") as file:
+        constants = {"helper": file.read(), "passwd": plan.PASSWD, "group": plan.GROUP}
+    program = seccomp.program(os.uname().machine)
+    return constants if program is None else {**constants, "seccomp": program}
+
+
+def make_ready(ground: Ground) -> None:
+    """Prepare what the next run is given; best done while nobody waits."""
+    for name, data in ground.constants.items():
+        if name not in ground.ready:
+            ground.ready[name] = memory_file(name, data)
 
 
 def _drop_extras() -> None:
@@ -142,8 +163,8 @@ def _bind_from_old(path: str) -> None:
 def launch(ground: Ground, job: Job, fds: Mapping[str, int], layer: SessionLayer | None) -> Forked:
     """Make the mounts of a run and start bwrap in them; this process is then back where it was.
 
-    `fds` holds `stdin`, `stdout`, `stderr` and the names of `PASSED` but `args`. Raises
-    `StepFailed`; when it raises `OSError`, the process is in no known state and must end.
+    `fds` holds `stdout`, `stderr`, `status`, `block` and `script`. Raises `StepFailed`; when it
+    raises `OSError`, the process is in no known state and must end.
     """
     with contextlib.ExitStack() as undo:
         trees = _step("bind", lambda: _clone_trees(job, undo))
@@ -159,7 +180,16 @@ def launch(ground: Ground, job: Job, fds: Mapping[str, int], layer: SessionLayer
         if layer is not None:
             _step("seed", lambda: _seed(job, layer))
         upper = os.open(f"{STAGE}/u", _FOLDER) if job.upper else None
-        return _start(job, fds, upper)
+        return _start(job, {**fds, **_own_files(ground, undo)}, upper)
+
+
+def _own_files(ground: Ground, undo: contextlib.ExitStack) -> dict[str, int]:
+    make_ready(ground)
+    files = dict(ground.ready)
+    ground.ready.clear()
+    for fd in files.values():
+        undo.callback(os.close, fd)
+    return files
 
 
 def _clone_trees(job: Job, undo: contextlib.ExitStack) -> list[int]:
@@ -260,10 +290,10 @@ def _start(job: Job, fds: Mapping[str, int], upper: int | None) -> Forked:
 def _popen(job: Job, numbers: Mapping[str, int]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         plan.command_line(job.bwrap, job.command, numbers),
-        stdin=numbers["stdin"],
+        stdin=subprocess.DEVNULL,
         stdout=numbers["stdout"],
         stderr=numbers["stderr"],
-        pass_fds=[numbers[name] for name in PASSED if name in numbers],
+        pass_fds=[numbers[name] for name in _PASSED if name in numbers],
         # Not `--clearenv` alone: that leaves the environment in `/proc/1/environ`.
         env={},
     )

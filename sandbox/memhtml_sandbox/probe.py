@@ -14,9 +14,10 @@ import stat
 import sys
 from typing import Any, Literal, NamedTuple
 
-from memhtml_sandbox import plan, seccomp
+from memhtml_sandbox import plan
 from memhtml_sandbox.diagnose import INSTALL_BWRAP
 from memhtml_sandbox.errors import SandboxUnavailable
+from memhtml_sandbox.protocol import FILTERED_MACHINES
 
 Version = tuple[int, int, int]
 
@@ -118,7 +119,7 @@ def blank(asked: Asked) -> Support:
         bwrap_version=None,
         node=None,
         node_version=None,
-        seccomp=seccomp.program(os.uname().machine) is not None,
+        seccomp=os.uname().machine in FILTERED_MACHINES,
         cgroup=None,
         reason=None,
         remedy=None,

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Literal
 
-from memhtml_sandbox import cgroup, languages, plan, seccomp
+from memhtml_sandbox import cgroup, languages
 from memhtml_sandbox.diagnose import SetupFailed, diagnose
 from memhtml_sandbox.errors import NodeMissing, SandboxFailed, SandboxUnavailable
 from memhtml_sandbox.job import Request, build, caps, has_layer
@@ -30,8 +30,6 @@ from memhtml_sandbox.supervise import Outcome, Started, Supervisor
 if TYPE_CHECKING:
     from memhtml_sandbox.changes import ChangeSet
     from memhtml_sandbox.probe import Support
-
-HELPER_FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "guest", "corpus.mjs")
 
 
 class Sandbox:
@@ -212,14 +210,7 @@ class _Ends:
         self.theirs["block"], writing = os.pipe()
         stack.callback(os.close, writing)
         self.ours = (ours[0], ours[1], ours[2], writing)
-        self.theirs["stdin"] = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-        self.theirs["helper"] = os.open(HELPER_FILE, os.O_RDONLY | os.O_CLOEXEC)
         self.theirs["script"] = memory_file("script", script)
-        self.theirs["passwd"] = memory_file("passwd", plan.PASSWD)
-        self.theirs["group"] = memory_file("group", plan.GROUP)
-        program = seccomp.program(os.uname().machine)
-        if program is not None:
-            self.theirs["seccomp"] = memory_file("seccomp", program)
 
     def close_theirs(self) -> None:
         """Close bwrap's ends here, or end of file would never come."""

@@ -68,7 +68,7 @@ class Spawner:
     ) -> Forked:
         """Start a job. Raises `StepFailed`, `SpawnerGone`, or `TimeoutError` at `until_s`.
 
-        `fds` holds `stdin`, `stdout`, `stderr` and what `launch.PASSED` names but `args`.
+        `fds` holds `stdout`, `stderr`, `status`, `block` and `script`.
         """
         extra: dict[str, int] = {}
         if layer is not None:
@@ -221,6 +221,8 @@ class _Server:
                     self._answer(message, fds)
                 finally:
                     _close(fds)
+                if isinstance(self._ground, launch.Ground):
+                    launch.make_ready(self._ground)
         except (EOFError, OSError, _CallerGone):
             return
         finally:

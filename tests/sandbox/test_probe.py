@@ -387,6 +387,7 @@ def test_a_machine_without_a_filter_table_is_told(
     cache: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(seccomp, "MACHINES", {})
+    monkeypatch.setattr(probe, "FILTERED_MACHINES", ())
     found = probe.probe(cache_dir=cache)
     assert (found.backend, found.seccomp) == ("overlay", False)
 

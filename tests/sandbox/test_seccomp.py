@@ -12,6 +12,7 @@ import sys
 import pytest
 
 from memhtml_sandbox import kernel, seccomp
+from memhtml_sandbox.protocol import FILTERED_MACHINES
 from memhtml_sandbox.seccomp import MACHINES
 
 ALLOW = seccomp.RET_ALLOW
@@ -113,6 +114,10 @@ def test_the_calls_that_the_specification_names_are_all_refused() -> None:
     assert set(seccomp._COMMON) == set(SAME_EVERYWHERE.split())
     assert set(seccomp._AARCH64) == set(NAMED.split())
     assert set(seccomp._X86_64) == set(NAMED.split()) | only_x86
+
+
+def test_the_machines_are_those_that_are_announced() -> None:
+    assert set(FILTERED_MACHINES) == set(MACHINES)
 
 
 def test_there_is_no_program_for_a_machine_without_a_table() -> None:
