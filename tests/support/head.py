@@ -9,10 +9,10 @@ from typing import Any
 
 import pygit2
 
-from memhtml.corpus.interface import Corpus
+from memhtml.corpus.interface import Corpus, FileKind
 from memhtml.corpus.layers import Layers
 from memhtml.retrieve.neighbours import search_all
-from memhtml.store.repo import Repo
+from memhtml.store.repo import Repo, Tree
 from memhtml.store.snapshot_build import build_private
 from memhtml_format.vocab import rel_token
 
@@ -20,6 +20,7 @@ MAIN = "refs/heads/main"
 FILE = 0o100644
 EXECUTABLE = 0o100755
 LINK = 0o120000
+SUBMODULE = 0o160000
 
 Files = Mapping[str, "bytes | tuple[int, bytes]"]
 
@@ -99,6 +100,11 @@ def _entry(value: bytes | tuple[int, bytes]) -> tuple[int, bytes]:
     return (FILE, value) if isinstance(value, bytes) else value
 
 
+def stored(tree: Tree) -> bytes:
+    """A tree object with these entries, in this order."""
+    return b"".join(mode + b" " + name + b"\0" + oid for name, (mode, oid) in tree.items())
+
+
 def dump(conn: sqlite3.Connection) -> dict[str, Any]:
     """Everything a database holds, row ids replaced by paths; the FTS index term by term."""
     conn.execute("INSERT INTO fts(fts) VALUES('integrity-check')")
@@ -108,6 +114,7 @@ def dump(conn: sqlite3.Connection) -> dict[str, Any]:
     for table in ("links", "entities", "tags", "facets"):
         rows = conn.execute(f"SELECT * FROM {table}").fetchall()
         found[table] = sorted((paths[row[0]], *row[1:]) for row in rows)
+    found["others"] = conn.execute("SELECT path, kind FROM others ORDER BY path").fetchall()
     conn.execute("CREATE VIRTUAL TABLE temp.terms USING fts5vocab(main, fts, 'instance')")
     terms = conn.execute("SELECT doc, term, col, offset FROM temp.terms").fetchall()
     found["terms"] = sorted((paths[row[0]], *row[1:]) for row in terms)
@@ -159,6 +166,28 @@ def answers(corpus: Corpus, probes: Iterable[str]) -> dict[str, Any]:
                 found[f"rivals {row.frame_key}"] = corpus.rivals(row.frame_key)
             found[f"bytes {row.path}"] = corpus.read(row.path)
     return found
+
+
+def kinds(corpus: Corpus, probes: Iterable[str]) -> dict[str, FileKind | None]:
+    """What a corpus says the tree has at these paths, in their folders and beside them."""
+    return {name: corpus.file_kind(name) for name in _around(probes)}
+
+
+def kinds_in(files: Files, probes: Iterable[str]) -> dict[str, FileKind | None]:
+    """The same from the plain files: an independent second reading."""
+
+    def kind(name: str) -> FileKind | None:
+        if name in files:
+            return "other" if _entry(files[name])[0] in (LINK, SUBMODULE) else "file"
+        return "folder" if any(path.startswith(f"{name}/") for path in files) else None
+
+    return {name: kind(name) for name in _around(probes)}
+
+
+def _around(probes: Iterable[str]) -> list[str]:
+    paths = list(probes)
+    names = {path[:at] for path in paths for at, sign in enumerate(path) if sign == "/"}
+    return sorted({*names, *paths, *(f"{path}/x" for path in paths), "areas/none", "area"})
 
 
 def searches(view: Layers, queries: Sequence[str]) -> list[Any]:

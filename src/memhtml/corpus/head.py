@@ -13,21 +13,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from memhtml import log
 from memhtml.corpus.delta import Delta
-from memhtml.corpus.interface import FileKind
 from memhtml.corpus.layers import Base
 from memhtml.store import snapshot, snapshot_query
 from memhtml.store.snapshot_open import Database
-from memhtml.store.snapshot_schema import REGULAR_FILES, may_be_record
+from memhtml.store.snapshot_schema import OtherKind, kind_of, touches_memory
 
 if TYPE_CHECKING:
     from memhtml.corpus.view import View
-    from memhtml.store.repo import Change, Repo
+    from memhtml.store.repo import Repo
     from memhtml_format.record import Record
 
 T = TypeVar("T")
 
 _MOST_LAID_PATHS = 10_000
-"""A longer difference is not held in memory: the version is built privately instead."""
+_MOST_LAID_OTHERS = 50_000
+"""A longer difference is not held in memory: the version is built privately instead. Of files
+that are no records only the names are held."""
 
 
 class HeadReport(NamedTuple):
@@ -111,15 +112,6 @@ class Head(Base):
             blob = self.ask(snapshot_query.blob, path)
         return None if blob is None else self.repo.data(blob)
 
-    def file_kind(self, path: str) -> FileKind | None:
-        """What the commit's tree holds at this path, files that are no records included."""
-        entry = self.repo.entry(self.sha, path)
-        if entry is None:
-            return None
-        if entry.kind == "tree":
-            return "folder"
-        return "file" if entry.kind == "blob" else "other"
-
     def deltas(self) -> Sequence[Delta]:
         """The difference between the database's commit and this one, or nothing."""
         return self._base
@@ -154,12 +146,11 @@ class Head(Base):
         meta = opened.database.meta
         if meta.sha == self.sha:
             return opened, meta.records
-        changes = _changes(self.repo, meta.sha, self.sha)
-        if changes is None:
+        delta = _delta(self.repo, meta.sha, self.sha)
+        if delta is None:
             self._database.close()
             self._database = snapshot.private_database(self.ref, self.sha, self.repo)
             return snapshot.Opened(self._database, "git"), self._database.meta.records
-        delta = _delta(self.repo, changes)
         replaced = self.ask(snapshot_query.count_held, sorted(delta.paths))
         self._base = (delta,)
         opened = opened._replace(ancestor=meta.sha, reparsed=len(delta.paths))
@@ -175,27 +166,22 @@ def open_head(root: str, ref: str, sha: str, *, repo: Repo) -> Head:
     return Head(root, ref, sha, repo)
 
 
-def _changes(repo: Repo, old: str, new: str) -> list[Change] | None:
-    """The differing memory paths, or None when they are too many to hold."""
-    changes = []
+def _delta(repo: Repo, old: str, new: str) -> Delta | None:
+    """The difference between two commits, or None when it is too large to hold."""
+    kinds: dict[str, OtherKind | None] = {}
+    blobs: dict[str, str | None] = {}
     for change in repo.difference(old, new):
-        if may_be_record(change.path) and (_regular(change.old) or _regular(change.new)):
-            changes.append(change)
-            if len(changes) > _MOST_LAID_PATHS:
-                return None
-    return changes
-
-
-def _delta(repo: Repo, changes: Sequence[Change]) -> Delta:
-    blobs = {c.path: c.new[1] for c in changes if c.new is not None and _regular(c.new)}
+        path, entry = change.path, change.new
+        kinds[path] = None if entry is None else kind_of(entry[0])
+        if touches_memory(change):
+            blobs[path] = None if entry is None else entry[1]
+        if len(blobs) > _MOST_LAID_PATHS or len(kinds) - len(blobs) > _MOST_LAID_OTHERS:
+            return None
 
     def load(path: str) -> Record | None:
         from memhtml_format.record import read
 
-        return read(path, repo.data(blobs[path])).record if path in blobs else None
+        blob = blobs[path]
+        return None if blob is None else read(path, repo.data(blob)).record
 
-    return Delta([change.path for change in changes], load)
-
-
-def _regular(side: tuple[int, str] | None) -> bool:
-    return side is not None and side[0] in REGULAR_FILES
+    return Delta(kinds, blobs, load)

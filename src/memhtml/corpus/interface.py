@@ -95,10 +95,7 @@ class Corpus(Protocol):
         ...
 
     def file_kind(self, path: str) -> FileKind | None:
-        """What the tree holds at this path, files that are no records included.
-
-        Asks git, one tree entry a segment, and only when called.
-        """
+        """What the tree holds at this path, files that are no records included; no git."""
         ...
 
     def read(self, path: str) -> bytes | None:

@@ -103,6 +103,21 @@ class Layers:
             found += [path for path in delta.under(folder) if self._visible(at, path)]
         return sorted(found)
 
+    def file_kind(self, path: str) -> FileKind | None:
+        """What the tree holds at this path, files that are no records included.
+
+        A folder is there when something is below it; names that are not UTF-8 do not count.
+        """
+        delta = self._decider(path)
+        kind = delta.kinds[path] if delta else self.ask(snapshot_query.file_kind, path)
+        if kind is not None:
+            return kind
+        for at, delta in enumerate(self.deltas()):
+            if any(self._visible(at, name) for name in delta.files_under(path)):
+                return "folder"
+        below = self.ask(snapshot_query.file_under, path, self._hidden)
+        return "folder" if below else None
+
     def record_paths(self) -> Iterator[str]:
         """Every record's path, in path order."""
         return (path for path, _blob in self.record_blobs())
@@ -155,10 +170,6 @@ class Base(Layers):
 
     def read(self, path: str) -> bytes | None:
         """The bytes of the record at this path."""
-        raise NotImplementedError
-
-    def file_kind(self, path: str) -> FileKind | None:
-        """What the commit's tree holds at this path, files that are no records included."""
         raise NotImplementedError
 
 

@@ -9,17 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from memhtml.corpus.interface import FileKind, Link, RecordRow
+from memhtml_format.paths import href_target
 from memhtml_format.record import Record, read
 
 
 def row_of(record: Record) -> RecordRow:
     """The look-up row of a record."""
     return RecordRow(*(getattr(record, field) for field in RecordRow._fields))
-
-
-def target_of(href: str) -> str:
-    """The path an href names: without query, fragment and leading slash (spec `format` §3.3)."""
-    return href.partition("#")[0].partition("?")[0].removeprefix("/")
 
 
 class MemoryCorpus:
@@ -63,7 +59,7 @@ class MemoryCorpus:
             (record.path, link)
             for record in self._live()
             for link in record.links
-            if target_of(link.href) == target
+            if href_target(link.href) == target
         ]
 
     def record_under(self, folder: str) -> bool:

@@ -9,10 +9,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from memhtml.corpus.delta import Delta
-from memhtml.corpus.interface import FileKind
 from memhtml.corpus.layers import Base, Layers
 from memhtml.store.snapshot_open import Database
-from memhtml.store.snapshot_schema import may_be_record
+from memhtml.store.snapshot_schema import OtherKind, may_be_record
 
 if TYPE_CHECKING:
     from memhtml_format.record import Record
@@ -27,7 +26,9 @@ class View(Layers):
         self._head = head
         self._files = files
         self._gone = frozenset(gone) - files.keys()
-        self._own = Delta([*files, *self._gone], self._parsed)
+        kinds: dict[str, OtherKind | None] = {**dict.fromkeys(files, "file")}
+        kinds.update(dict.fromkeys(self._gone))
+        self._own = Delta(kinds, [path for path in kinds if may_be_record(path)], self._parsed)
 
     @property
     def sha(self) -> str:
@@ -39,18 +40,6 @@ class View(Layers):
         if self._own.covers(path):
             return self._files.get(path)
         return self._head.read(path)
-
-    def file_kind(self, path: str) -> FileKind | None:
-        """What is at this path: the log's files and their folders, else the base's tree.
-
-        A folder that only the log's removals would empty still counts as one.
-        """
-        if path in self._files:
-            return "file"
-        prefix = f"{path}/"
-        if any(name.startswith(prefix) for name in self._files):
-            return "folder"
-        return None if path in self._gone else self._head.file_kind(path)
 
     def deltas(self) -> Sequence[Delta]:
         """The log's own files over what lies over the database."""
@@ -65,8 +54,6 @@ class View(Layers):
         return self._head.ask(question, *values)
 
     def _parsed(self, path: str) -> Record | None:
-        if path not in self._files or not may_be_record(path):
-            return None
         from memhtml_format.record import read
 
         return read(path, self._files[path]).record

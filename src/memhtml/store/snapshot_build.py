@@ -32,13 +32,7 @@ def fill(conn: sqlite3.Connection, ref: str, sha: str, repo: Repo) -> Counts:
     counts = Counts()
     writer = RowWriter(conn, counts)
     for path, mode, oid in repo.files(sha):
-        if mode not in schema.REGULAR_FILES or not schema.is_candidate(path):
-            continue
-        record = read_record(repo, path, oid)
-        if record is None:
-            counts.skipped += 1
-        else:
-            writer.add(record)
+        _add(writer, repo, path, (mode, oid))
     writer.flush()
     for statement in schema.INDEXES:
         conn.execute(statement)
@@ -140,30 +134,37 @@ def advance(conn: sqlite3.Connection, ref: str, old: str, new: str, repo: Repo) 
     return differing
 
 
-def touches_corpus(change: Change) -> bool:
-    """Whether a changed path was or becomes a candidate."""
-    return schema.is_candidate(change.path) and (_regular(change.old) or _regular(change.new))
-
-
 def _apply(conn: sqlite3.Connection, repo: Repo, changes: Iterable[Change], counts: Counts) -> int:
     writer = RowWriter(conn, counts)
     differing = 0
-    for batch in _batches(change for change in changes if touches_corpus(change)):
-        paths = [change.path for change in batch]
-        differing += sum(map(schema.may_be_record, paths))
-        held = writer.remove(paths)
+    for batch in _batches(changes):
+        differing += sum(map(schema.touches_memory, batch))
+        before = [change for change in batch if change.old is not None]
+        held = writer.remove([c.path for c in before if schema.may_be_record(c.path)])
+        others = [change for change in before if change.path not in held]
+        writer.remove_others([change.path for change in others])
+        counts.skipped -= sum(_counts(change.path, change.old) for change in others)
         for change in batch:
-            if _regular(change.old) and change.path not in held:
-                counts.skipped -= 1
-            if change.new is None or not _regular(change.new):
-                continue
-            record = read_record(repo, change.path, change.new[1])
-            if record is None:
-                counts.skipped += 1
-            else:
-                writer.add(record)
+            if change.new is not None:
+                _add(writer, repo, change.path, change.new)
         writer.flush()
     return differing
+
+
+def _add(writer: RowWriter, repo: Repo, path: str, entry: tuple[int, str]) -> None:
+    """One entry of a tree, as a record or else as a file that is none."""
+    candidate = _counts(path, entry)
+    record = read_record(repo, path, entry[1]) if candidate else None
+    if record is not None:
+        writer.add(record)
+        return
+    writer.counts.skipped += candidate
+    writer.add_other(path, schema.kind_of(entry[0]))
+
+
+def _counts(path: str, entry: tuple[int, str] | None) -> bool:
+    """Whether an entry counts as a record, or as skipped when it does not parse."""
+    return entry is not None and entry[0] in schema.REGULAR_FILES and schema.is_candidate(path)
 
 
 def _batches(changes: Iterable[Change]) -> Iterator[list[Change]]:
@@ -175,10 +176,6 @@ def _batches(changes: Iterable[Change]) -> Iterator[list[Change]]:
             batch = []
     if batch:
         yield batch
-
-
-def _regular(side: tuple[int, str] | None) -> bool:
-    return side is not None and side[0] in schema.REGULAR_FILES
 
 
 def _flush(path: str) -> None:

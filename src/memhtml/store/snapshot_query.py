@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from memhtml.store.snapshot_schema import OtherKind
 
 Row = tuple[Any, ...]
 
@@ -23,6 +26,28 @@ def record(conn: sqlite3.Connection, path: str) -> Row | None:
     """The row of one record, in the order of `corpus.interface.RecordRow`."""
     found = _rows(conn, f"SELECT {_COLUMNS} FROM records WHERE path = ?", path)
     return found[0] if found else None
+
+
+def file_kind(conn: sqlite3.Connection, path: str) -> OtherKind | None:
+    """`file` or `other` when the tree has exactly this path and it is no folder."""
+    sql = (
+        "SELECT 'file' FROM records WHERE path = ? UNION ALL SELECT kind FROM others WHERE path = ?"
+    )
+    found = _rows(conn, sql, path, path)
+    return found[0][0] if found else None
+
+
+def file_under(conn: sqlite3.Connection, folder: str, hidden: Callable[[str], bool]) -> bool:
+    """Whether the tree has anything below a folder, records or not, that is not hidden."""
+    sql = (
+        "SELECT path FROM records WHERE path > ? AND path < ?"
+        " UNION ALL SELECT path FROM others WHERE path > ? AND path < ?"
+    )
+    try:
+        found = conn.execute(sql, _range(folder) * 2)
+    except UnicodeEncodeError:
+        return False
+    return any(not hidden(path) for (path,) in found)
 
 
 def blob(conn: sqlite3.Connection, path: str) -> str | None:

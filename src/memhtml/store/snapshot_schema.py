@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from memhtml import __version__
 
 if TYPE_CHECKING:
+    from memhtml.store.repo import Change
     from memhtml_format.record import Record
 
-SCHEMA_VERSION = 1
+OtherKind: TypeAlias = Literal["file", "other"]
+
+SCHEMA_VERSION = 2
 PROGRAM = f"memhtml {__version__} schema {SCHEMA_VERSION}"
 """Written into every database; one with another mark is rebuilt from git."""
 
@@ -40,6 +43,9 @@ TABLES = (
     " PRIMARY KEY(record, ord)) WITHOUT ROWID",
     "CREATE TABLE facets(record INTEGER NOT NULL, ord INTEGER NOT NULL, name TEXT NOT NULL,"
     " value TEXT NOT NULL, number REAL, PRIMARY KEY(record, ord)) WITHOUT ROWID",
+    # Every entry of the tree that is no record and no folder: `kind` is file, or other for a link
+    # or a submodule.
+    "CREATE TABLE others(path TEXT PRIMARY KEY, kind TEXT NOT NULL) WITHOUT ROWID",
     # Contentless: the texts are in `records` already, and deletions hand them over.
     "CREATE VIRTUAL TABLE fts USING"
     " fts5(title, claim, body, content='', tokenize='porter unicode61')",
@@ -59,10 +65,12 @@ _INSERTS = {
     "entities": "INSERT INTO entities VALUES(?,?,?,?)",
     "tags": "INSERT INTO tags VALUES(?,?,?)",
     "facets": "INSERT INTO facets VALUES(?,?,?,?,?)",
+    "others": "INSERT INTO others VALUES(?,?)",
     "fts": "INSERT INTO fts(rowid, title, claim, body) VALUES(?,?,?,?)",
 }
 FTS_DELETE = "INSERT INTO fts(fts, rowid, title, claim, body) VALUES('delete',?,?,?,?)"
 _BATCH_RECORDS = 500
+_BATCH_OTHERS = 2000
 
 
 class Meta(NamedTuple):
@@ -103,14 +111,21 @@ def is_candidate(path: str) -> bool:
     return path == "README.html" or may_be_record(path)
 
 
+def touches_memory(change: Change) -> bool:
+    """Whether a change gives or takes a regular file where a record may be (`sessions` §4.1)."""
+    return may_be_record(change.path) and any(
+        side is not None and side[0] in REGULAR_FILES for side in (change.old, change.new)
+    )
+
+
 def is_archived(path: str) -> bool:
     """`archived` is decided by the first segment alone."""
     return path.startswith("archive/")
 
 
-def link_target(href: str) -> str:
-    """The path an href names: before `?` or `#`, without its slash (spec `format` §3.3)."""
-    return href.partition("#")[0].partition("?")[0].removeprefix("/")
+def kind_of(mode: int) -> OtherKind:
+    """What a tree entry that is no folder is: a regular file, or else a link or a submodule."""
+    return "file" if mode in REGULAR_FILES else "other"
 
 
 def create(conn: sqlite3.Connection, *, indexes: bool = True) -> None:
@@ -149,12 +164,14 @@ class RowWriter:
 
     def add(self, record: Record) -> None:
         """Queue one record; its path must be free."""
+        from memhtml_format.paths import href_target  # A warm exec does without it: 2 ms.
+
         number = self._next_id
         self._next_id += 1
         rows = self._rows
         rows["records"].append(_record_row(number, record))
         for at, link in enumerate(record.links):
-            rows["links"].append((number, at, link.rel, link_target(link.href), link.href))
+            rows["links"].append((number, at, link.rel, href_target(link.href), link.href))
         entities = [(value, 0) for value in record.entities]
         entities += [(value, 1) for value in record.derived_entities]
         for at, (value, derived) in enumerate(entities):
@@ -168,6 +185,13 @@ class RowWriter:
             self.counts.live += 1
             rows["fts"].append((number, record.title, record.claim, record.body_text))
         if len(rows["records"]) >= _BATCH_RECORDS:
+            self.flush()
+
+    def add_other(self, path: str, kind: OtherKind) -> None:
+        """Queue an entry that is no record; its path must be free."""
+        rows = self._rows["others"]
+        rows.append((path, kind))
+        if len(rows) >= _BATCH_OTHERS:
             self.flush()
 
     def flush(self) -> None:
@@ -194,6 +218,10 @@ class RowWriter:
         self.counts.records -= len(found)
         self.counts.live -= len(live)
         return {row[1] for row in found}
+
+    def remove_others(self, paths: Sequence[str]) -> None:
+        """Delete the entries at these paths that are no records."""
+        self._conn.executemany("DELETE FROM others WHERE path = ?", ((path,) for path in paths))
 
 
 def _record_row(number: int, record: Record) -> Sequence[object]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
-from tests.support.head import LINK, MAIN, Store, page
+from tests.support.head import LINK, MAIN, SUBMODULE, Store, dump_built, dump_file, page, stored
 
 from memhtml.corpus.head import open_head
 from memhtml.corpus.interface import Corpus, RecordRow
+from memhtml.store.commit import create
+from memhtml.store.repo import TREE_MODE, Repo
 from memhtml.store.snapshot import write_snapshot
 from memhtml_format.record import Link
 
@@ -25,6 +28,7 @@ FILES: dict[str, bytes | tuple[int, bytes]] = {
     "areas/inbox/broken.html": b"<p>no memory</p>",
     "areas/notes.txt": b"text",
     "areas/link.html": (LINK, b"a.html"),
+    "areas/module": (SUBMODULE, b"stands for a commit"),
     "README.html": b"<p>store</p>",
 }
 
@@ -63,7 +67,7 @@ def test_a_head_answers_about_records_files_and_folders(store: Store) -> None:
         assert corpus.read("areas/inbox/broken.html") is None
         kinds = {path: corpus.file_kind(path) for path in (*FILES, "areas", "areas/none")}
         assert (kinds.pop("areas"), kinds.pop("areas/none")) == ("folder", None)
-        assert kinds.pop("areas/link.html") == "other"
+        assert kinds.pop("areas/link.html") == kinds.pop("areas/module") == "other"
         assert set(kinds.values()) == {"file"}
 
 
@@ -75,6 +79,77 @@ def test_odd_text_finds_nothing_and_raises_nothing(store: Store) -> None:
         assert not head.record_under(odd)
         assert not any((head.paths_under(odd), head.links(odd), head.holders(odd)))
         assert not any((head.rivals(odd), head.entities(odd)))
+        assert head.file_kind(odd) is None
+        assert head.file_kind(f"{odd}/below") is None
+
+
+def test_kinds_of_files_are_told_without_git(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_snapshot(store.root, MAIN, tip(store), store.repo())
+
+    def refuse(*_args: object) -> None:
+        raise AssertionError("git was asked")
+
+    for name in ("_read_typed", "handle"):
+        monkeypatch.setattr(Repo, name, refuse)
+    with open_head(store.root, MAIN, tip(store), repo=store.repo()) as head:
+        view = head.view({"projects/p/new.html": page("N", "It is new.")}, [A])
+        for corpus in (head, view):
+            assert corpus.file_kind("areas/notes.txt") == "file"
+            assert corpus.file_kind("areas/inbox") == "folder"
+            assert corpus.file_kind("areas/none") is None
+
+
+def test_a_folder_is_told_by_what_is_left_in_it(store: Store) -> None:
+    base = tip(store)
+    files = {path: value for path, value in FILES.items() if not path.startswith("areas/inbox/")}
+    later = store.commit({**files, "areas/inbox/deep/x.txt": b"text"}, base)
+    write_snapshot(store.root, MAIN, base, store.repo())
+    emptied = store.commit(files, base, ref=None)
+    write_snapshot(store.root, MAIN, emptied, store.repo())
+    for sha, inbox, deep in (
+        (base, "folder", None),
+        (later, "folder", "folder"),
+        (emptied, None, None),
+    ):
+        with open_head(store.root, MAIN, sha, repo=store.repo()) as head:
+            assert head.file_kind("areas/inbox") == inbox
+            assert head.file_kind("areas/inbox/deep") == deep
+            assert head.view({}, ["areas/inbox/deep/x.txt"]).file_kind("areas/inbox/deep") is None
+
+
+def test_only_memory_paths_count_as_reparsed(store: Store) -> None:
+    base = tip(store)
+    changed = {**FILES, A: page("A2"), "areas/notes.txt": b"more", "areas/link.html": (LINK, b"b")}
+    later = store.commit(changed, base)
+    write_snapshot(store.root, MAIN, later, store.repo())
+    with open_head(store.root, MAIN, base, repo=store.repo()) as head:
+        assert (head.report.reparsed, head.report.records) == (1, 3)
+    # The other way the difference is written, and counted alike.
+    write_snapshot(store.root, MAIN, base, store.repo())
+    with open_head(store.root, MAIN, later, repo=store.repo()) as head:
+        assert (head.report.reparsed, head.report.source) == (1, "snapshot+advance")
+
+
+def test_names_that_are_no_text_are_left_out(tmp_path: Path) -> None:
+    store = Store(str(tmp_path))
+    odd = os.fsdecode(b"\xff/x.txt")
+    repo = store.repo()
+    plain = store.commit({A: PAGES[A]}, ref=None)
+    inner = {b"x.txt": (b"100644", bytes.fromhex(repo.write_object("blob", b"text")))}
+    below = repo.write_object("tree", stored(inner))
+    entries = {
+        **repo.tree_entries(repo.root_tree(plain)),
+        b"\xff": (TREE_MODE, bytes.fromhex(below)),
+    }
+    sha = create(repo, repo.write_object("tree", stored(entries)), [plain], "odd", 1_764_000_000)
+    store.git.references.create(MAIN, sha)
+    with open_head(store.root, MAIN, sha, repo=store.repo()) as head:
+        assert head.file_kind(A) == "file"
+        assert head.file_kind(odd) is None
+    assert dump_file(store.database())["others"] == []
+    write_snapshot(store.root, MAIN, plain, repo)
+    write_snapshot(store.root, MAIN, sha, repo)
+    assert dump_file(store.database()) == dump_built(store, sha)
 
 
 def test_a_view_replaces_hides_and_adds(store: Store) -> None:

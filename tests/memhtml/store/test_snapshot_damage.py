@@ -346,3 +346,19 @@ def test_a_long_difference_is_built_instead_of_held(
         assert list(head.record_paths()) == PATHS
     assert snapshot.stands_at(store.root, MAIN, new)
     assert "memory" in capsys.readouterr().err
+
+
+def test_a_long_difference_of_other_files_is_built_instead_of_held(
+    store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from memhtml.corpus import head as heads
+
+    old = tip(store)
+    new = store.commit({**FILES, **{f"notes/{n}.txt": b"text" for n in range(60)}}, old)
+    write_snapshot(store.root, MAIN, new, store.repo())
+    for most, source in ((60, "snapshot+advance"), (59, "git")):
+        monkeypatch.setattr(heads, "_MOST_LAID_OTHERS", most)
+        with open_head(store.root, MAIN, old, repo=store.repo()) as head:
+            assert (head.report.source, head.report.records) == (source, len(FILES))
+            assert head.file_kind("notes") is None
+    assert "memory" in capsys.readouterr().err

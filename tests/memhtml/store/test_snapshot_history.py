@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import tempfile
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from tests.support import head as support
-from tests.support.head import MAIN, Store, answers, dump_built, dump_file, page, searches
+from tests.support.head import (
+    MAIN,
+    Store,
+    answers,
+    dump_built,
+    dump_file,
+    kinds,
+    kinds_in,
+    page,
+    searches,
+)
 
 from memhtml.corpus.head import Head, open_head
 from memhtml.corpus.memory import MemoryCorpus
@@ -26,6 +36,8 @@ PATHS = (
     "areas/inbox/b.html0",
     "areas/inbox/index.html",
     "areas/inbox/plain.txt",
+    "areas/inbox/plain.txt/deep/x.txt",
+    "vendor/lib",
     "projects/x/é.html",
     "projects/x/tasks/t.html",
     "archive/2026/areas/inbox/a.html",
@@ -47,6 +59,7 @@ CONTENTS: tuple[bytes | tuple[int, bytes], ...] = (
     ),
     (support.EXECUTABLE, page("Script", "The script is executable.")),
     (support.LINK, b"a.html"),
+    (support.SUBMODULE, b"stands for a commit"),
     b"<p>no memory at all</p>",
     page("Broken", "Claim.", kind="nonsense"),
     b"\xff\xfe not text",
@@ -109,9 +122,16 @@ def as_memory(files: Tree, sha: str) -> MemoryCorpus:
     regular = {}
     for path, value in files.items():
         mode, data = (support.FILE, value) if isinstance(value, bytes) else value
-        if mode != support.LINK and may_be_record(path):
+        if mode in (support.FILE, support.EXECUTABLE) and may_be_record(path):
             regular[path] = data
     return MemoryCorpus(regular, sha)
+
+
+def others_of(files: Tree, dumped: dict[str, Any]) -> dict[str, str | None]:
+    """What the table of files that are no records should hold, by path."""
+    records = {row[0] for row in dumped["records"]}
+    found = kinds_in(files, files)
+    return {path: found[path] for path in files if path not in records}
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
@@ -119,9 +139,11 @@ def as_memory(files: Tree, sha: str) -> MemoryCorpus:
 def test_a_database_advanced_along_any_history_equals_one_built_anew(steps: list[Step]) -> None:
     with tempfile.TemporaryDirectory() as root:
         store = Store(root)
-        for sha, _files in write_history(store, steps):
+        for sha, files in write_history(store, steps):
             assert write_snapshot(root, MAIN, sha, store.repo()) is not None
-            assert dump_file(store.database()) == dump_built(store, sha)
+            dumped = dump_file(store.database())
+            assert dumped == dump_built(store, sha)
+            assert dict(dumped["others"]) == others_of(files, dumped)
 
 
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
@@ -140,6 +162,7 @@ def test_a_head_answers_the_same_wherever_its_database_stands(
             with head_at(store, sha) as laid, head_at(fresh, sha) as built:
                 assert answers(laid, PATHS) == answers(built, PATHS)
                 assert answers(built, PATHS) == answers(as_memory(files, sha), PATHS)
+                assert kinds(laid, PATHS) == kinds(built, PATHS) == kinds_in(files, PATHS)
                 assert laid.report.records == built.report.records
                 assert searches(laid, QUERIES) == searches(built, QUERIES)
 
@@ -165,4 +188,5 @@ def test_a_view_answers_as_a_build_of_the_folded_tree(
         with head_at(store, base) as head, head_at(fresh, sha) as built:
             view = head.view({p: d for p, d in laid.items() if after[p] != files.get(p)}, gone)
             assert answers(view, PATHS) == answers(built, PATHS)
+            assert kinds(view, PATHS) == kinds(built, PATHS) == kinds_in(laid, PATHS)
             assert searches(view, QUERIES) == searches(built, QUERIES)
