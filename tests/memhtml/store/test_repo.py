@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.head import stored
 from tests.support.store import commit_on, files_at, git, line, make_repository, put_file
 
 from memhtml.errors import MemhtmlError
-from memhtml.store.repo import Change, Repo
+from memhtml.store.repo import Change, Repo, Tree, differing_entries, parse_tree
 from memhtml.store.tree import build_tree
 
 FILES = {"a.txt": b"a\n", "areas/x.html": b"x\n", "areas/deep/y.html": b"y\n", "areas-z": b"z\n"}
@@ -343,3 +344,42 @@ def test_objects_that_arrive_later_are_found(tmp_path: Path) -> None:
     git(root, "commit", "-qam", "later")
     git(root, "gc", "-q", "--prune=now")
     assert repo.blob(line(root, "rev-parse", "HEAD"), "a.txt") == b"later\n"
+
+
+ENTRIES = st.dictionaries(
+    st.binary(min_size=1, max_size=6).filter(lambda name: b"\0" not in name),
+    st.tuples(
+        st.sampled_from((b"100644", b"40000", b"040000", b"120000")),
+        st.binary(min_size=20, max_size=20),
+    ),
+    max_size=8,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(ENTRIES, ENTRIES)
+def test_entries_of_a_tree_object_come_back_whatever_bytes_are_in_them(
+    shared_ones: Tree, others: Tree
+) -> None:
+    old, new = {**shared_ones, **others}, {**others, **shared_ones}
+    assert list(parse_tree(stored(old)).items()) == list(old.items())
+    only_old = {name: old[name] for name in old if old[name] != new[name]}
+    only_new = {name: new[name] for name in new if old[name] != new[name]}
+    assert differing_entries(stored(old), stored(new)) == (only_old, only_new)
+    assert differing_entries(stored(shared_ones), stored(new)) == (
+        {name: entry for name, entry in shared_ones.items() if new[name] != entry},
+        {name: entry for name, entry in new.items() if shared_ones.get(name) != entry},
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(ENTRIES.filter(bool), st.data())
+def test_a_tree_object_that_is_cut_short_is_refused(tree: Tree, data: st.DataObject) -> None:
+    whole = stored(tree)
+    ends = {len(stored(dict(list(tree.items())[:count]))) for count in range(len(tree) + 1)}
+    cut = data.draw(st.integers(1, len(whole) - 1).filter(lambda at: at not in ends))
+    for broken in (whole[:cut], b"x" + whole):
+        with pytest.raises(ValueError, match="damaged"):
+            parse_tree(broken)
+    with pytest.raises(ValueError, match="damaged"):
+        differing_entries(whole, whole[:cut])
