@@ -81,7 +81,9 @@ def fold_and_mark(log: Log, head: Head, *, expected: str | None) -> Staged:
     from memhtml.session.view import fold_log, now_second
     from memhtml_format.edit import add_link
 
-    folded = fold_log(log, head.read, now_second())
+    folded = fold_log(
+        log, head.read, now_second(), holds=lambda path: head.file_kind(path) == "file"
+    )
     compared = compare(log.ops, head)
     writes = dict(folded.files)
     for path, hrefs in compared.marks.items():

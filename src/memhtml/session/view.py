@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from memhtml.corpus.fold import CannotApply, Folded
 
 ReadBytes = Callable[[str], bytes | None]
+Holds = Callable[[str], bool]
 
 
 def now_second() -> str:
@@ -21,13 +22,16 @@ def now_second() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
-def fold_log(log: Log, read: ReadBytes, at: str) -> Folded:
-    """The log over the base. `ERR_INVALID_MEMORY` names an operation that no longer applies."""
+def fold_log(log: Log, read: ReadBytes, at: str, *, holds: Holds | None = None) -> Folded:
+    """The log over the base. `ERR_INVALID_MEMORY` names an operation that no longer applies.
+
+    `holds` is for a commit, which removes files of the base that are no records as well.
+    """
     # Not at the top: an exec over an empty log should not pay for the head editor.
     from memhtml.corpus.fold import CannotApply, fold
 
     try:
-        return fold(log.ops, read, at)
+        return fold(log.ops, read, at, holds=holds)
     except CannotApply as error:
         raise no_longer_applies(log.id, error) from error
 

@@ -127,6 +127,21 @@ def test_archive_and_move_land_with_the_source_s_bytes(store: str) -> None:
     assert checkout_state(store) == ""
 
 
+def test_a_broken_file_that_was_put_over_and_archived_is_gone_after_the_commit(
+    tmp_path: Path,
+) -> None:
+    root = make_store(str(tmp_path / "store"), {A: "<p>no record</p>", B: page("Fact b holds.")})
+    html, to = page("Fact a holds."), f"archive/2026/{A}"
+    start_log(root, "s1", [Put(A, html), Archive(A, to, html)])
+    answer = land(root, "s1")
+    assert answer["kind"] == "committed"
+    assert sorted(answer["paths"]) == sorted([A, to])
+    assert changed_in(root, "main") == sorted([A, to])
+    assert git(root, "ls-tree", "-r", "--name-only", "main", A) == ""
+    assert not Path(root, A).exists()
+    assert checkout_state(root) == ""
+
+
 def test_uncommitted_work_at_a_written_path_stops_the_commit(store: str) -> None:
     start_log(store, "s1", [AddLabel(A, "team:ops"), put_op("one")])
     Path(store, A).write_text("mine", encoding="utf-8")
