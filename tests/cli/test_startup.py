@@ -6,6 +6,7 @@ times.
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -84,9 +85,26 @@ def test_usage_errors_do_not_load_the_prose() -> None:
     assert ran.stderr.split() == [b"2"]
 
 
-def test_status_imports_nothing_heavy(tmp_path: Path) -> None:
+@pytest.fixture
+def started(tmp_path: Path) -> str:
+    """A store with a started session, its head database warm."""
     root = str(tmp_path / "store")
     for argv in (("init",), ("session", "start", "--id", "s1")):
         command = [sys.executable, "-m", "memhtml", *argv, "--repo", root]
         subprocess.run(command, check=True, capture_output=True, timeout=60)
-    assert heavy_modules("session", "status", "--id", "s1", "--repo", root) == (0, [])
+    return root
+
+
+def test_status_imports_nothing_heavy(started: str) -> None:
+    assert heavy_modules("session", "status", "--id", "s1", "--repo", started) == (0, [])
+
+
+def test_a_put_of_a_new_record_asks_git_for_nothing(started: str, tmp_path: Path) -> None:
+    lines = tmp_path / "lines.jsonl"
+    line = {"op": "write", "title": "A limit", "type": "semantic", "body": "The limit is 20."}
+    lines.write_text(json.dumps(line) + "\n")
+    words = ("session", "put", "--id", "s1", "--repo", started, "--file", str(lines))
+    status, heavy = heavy_modules(*words)
+    assert status == 0
+    # The database and the parser (which brings logging) are what a put is about; git is not.
+    assert set(heavy) <= {"logging", "selectolax", "sqlite3"}
