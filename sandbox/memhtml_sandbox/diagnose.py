@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 CONTAINER = (
     "in a container, allow user namespaces in its seccomp and AppArmor profiles;"
-    " on Ubuntu 23.10 or newer, give this bwrap an AppArmor profile or set"
+    " on Ubuntu 23.10 or newer, give this Python and bwrap an AppArmor profile or set"
     " kernel.apparmor_restrict_unprivileged_userns=0"
 )
 RAISE_MAXIMUM = "raise user.max_user_namespaces"
@@ -59,7 +59,9 @@ def diagnose(failed: SetupFailed) -> Finding:
         return _from_message(failed.line)
     if failed.step == "unshare" and failed.errno == errno.ENOSPC:
         return NAMESPACES_OFF
-    if failed.step in ("unshare", "map"):
+    refused = failed.errno in (errno.EPERM, errno.EACCES)
+    if failed.step in ("unshare", "map") or (failed.step in ("mount", "root") and refused):
+        # Ubuntu lets a namespace be made, and then nothing be done in it.
         return NAMESPACES_REFUSED
     if failed.step == "identity":
         return Finding("root may not change to another user here", "run as an ordinary user")

@@ -169,8 +169,7 @@ def launch(ground: Ground, job: Job, fds: Mapping[str, int], layer: SessionLayer
     with contextlib.ExitStack() as undo:
         trees = _step("bind", lambda: _clone_trees(job, undo))
         if job.cgroup is not None:
-            undo.callback(_join, _own_group())
-            _step("cgroup", lambda: _join(job.cgroup))
+            _step("cgroup", lambda: _visit(job.cgroup, undo))
         undo.callback(kernel.set_namespace, ground.host, kernel.CLONE_NEWNS)
         _step("mount", lambda: _mount(ground, job, trees))
         if ground.as_root:
@@ -200,13 +199,12 @@ def _clone_trees(job: Job, undo: contextlib.ExitStack) -> list[int]:
     return trees
 
 
-def _own_group() -> str:
-    return cgroup.own_group() or cgroup.MOUNT
-
-
-def _join(group: str | None) -> None:
+def _visit(group: str | None, undo: contextlib.ExitStack) -> None:
     """bwrap is born into the group of this process, which goes back to its own afterwards."""
+    home = os.open(f"{cgroup.own_group()}/cgroup.procs", os.O_WRONLY | os.O_CLOEXEC)
+    undo.callback(os.close, home)
     _put(f"{group}/cgroup.procs", b"0")
+    undo.callback(os.write, home, b"0")
 
 
 def _mount(ground: Ground, job: Job, trees: list[int]) -> None:

@@ -12,6 +12,7 @@ import contextlib
 import errno
 import os
 import resource
+import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Literal
@@ -52,7 +53,9 @@ class Sandbox:
         self.close()
 
     def __del__(self) -> None:
-        self.close()
+        # At the end of the interpreter the spawner sees its caller go.
+        if not sys.is_finalizing():
+            self.close()
 
     def close(self) -> None:
         """End a spawner that this object started; runs that are left are killed."""
@@ -94,16 +97,22 @@ class Sandbox:
                 os.close(upper)
 
     def _attempt(self, request: Request) -> tuple[Outcome, int | None]:
-        """Run it; when a remembered probe turns out to be stale, ask the host again and retry."""
+        """Run it; when a remembered probe turns out to be stale, ask the host again and retry.
+
+        The script has not started where this retries, so that is still its only run.
+        """
         try:
             return self._once(request)
         except SetupFailed as failed:
-            if not self._support.remembered:
-                raise _unavailable(failed) from failed
-        from memhtml_sandbox import probe
+            if failed.step == "cgroup":
+                # A bonus, never required (spec `sandbox` §7).
+                self._support = self._support._replace(cgroup=None)
+            elif self._support.remembered:
+                from memhtml_sandbox import probe
 
-        # The script has not started, so this is still its only run.
-        self._support = probe.again(self._support)
+                self._support = probe.again(self._support)
+            else:
+                raise _unavailable(failed) from failed
         try:
             return self._once(request)
         except SetupFailed as failed:

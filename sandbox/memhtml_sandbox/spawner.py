@@ -12,6 +12,7 @@ import _socket
 import _thread
 import contextlib
 import errno
+import gc
 import marshal
 import os
 import select
@@ -34,6 +35,8 @@ _MOST_FDS = 32
 _CAP_S = 2.0
 _PATIENCE_MS = 2_000
 
+_SIGKILL, _SIGTERM = 9, 15
+
 _RUN, _CAP, _END = "run", "cap", "end"
 
 
@@ -48,6 +51,7 @@ class Spawner:
         self._channel = channel
         self._lock = _thread.allocate_lock()
         self._pidfd = os.pidfd_open(pid)
+        self._owner = os.getpid()
         self.pid = pid
 
     @classmethod
@@ -107,11 +111,15 @@ class Spawner:
         if pid == 0:
             return
         self._channel.close()
+        if os.getpid() != self._owner:
+            # A forked copy of the caller; the process is not its own to end.
+            os.close(self._pidfd)
+            return
         watch = select.poll()
         watch.register(self._pidfd, select.POLLIN)
         if not watch.poll(patience_ms):
             # Stuck in the kernel, perhaps in a mount.
-            os.kill(pid, 9)
+            os.kill(pid, _SIGKILL)
         os.close(self._pidfd)
         with contextlib.suppress(ChildProcessError):
             os.waitpid(pid, 0)
@@ -162,6 +170,8 @@ def _receive(channel: _socket.socket) -> tuple[tuple[Any, ...], list[int]]:
 def _be_spawner(channel_fd: int, parent: int) -> NoReturn:
     status = 1
     try:
+        # Nothing of the caller's may be finalised here: its descriptors are other files by now.
+        gc.freeze()
         channel = _socket.socket(fileno=_keep_only(channel_fd))
         _Server(channel, parent).serve()
         status = 0
@@ -221,6 +231,7 @@ class _Server:
                     self._answer(message, fds)
                 finally:
                     _close(fds)
+                self._follow_caller()
                 if isinstance(self._ground, launch.Ground):
                     launch.make_ready(self._ground)
         except (EOFError, OSError, _CallerGone):
@@ -247,8 +258,14 @@ class _Server:
         signal.signal(signal.SIGTERM, caller_gone)
         os.setsid()
         kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
+        self._follow_caller()
+
+    def _follow_caller(self) -> None:
+        """Be told when the caller ends. A change of identity makes the kernel forget it."""
+        from memhtml_sandbox import kernel
+
         # Not SIGKILL: the runs have to be killed in an order that leaves none behind.
-        kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGTERM)
+        kernel.prctl(kernel.PR_SET_PDEATHSIG, _SIGTERM)
         if os.getppid() != self._parent:
             raise _CallerGone
 
@@ -283,10 +300,10 @@ class _Server:
 
     def _reap(self, pid: int, init_pid: int) -> None:
         """bwrap, and its init: an orphan that came here because this is a subreaper."""
-        self._running.discard(pid)
         for dead in (pid, init_pid):
             with contextlib.suppress(ChildProcessError):
-                os.waitpid(dead, os.WNOHANG)
+                if dead and os.waitpid(dead, os.WNOHANG)[0] == pid:
+                    self._running.discard(pid)
 
     def _kill_all(self) -> None:
         """Each init before its bwrap: one that is not yet bound to it would live on."""
@@ -296,7 +313,7 @@ class _Server:
             victims = (*children(pid), pid)
             for victim in victims:
                 with contextlib.suppress(ProcessLookupError):
-                    os.kill(victim, 9)
+                    os.kill(victim, _SIGKILL)
             for victim in reversed(victims):
                 with contextlib.suppress(ChildProcessError):
                     os.waitpid(victim, 0)

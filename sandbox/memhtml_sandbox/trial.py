@@ -34,6 +34,8 @@ from memhtml_sandbox.sandbox import Sandbox
 STEP_S = 0.5
 ALL_S = 2.0
 
+TOO_LONG = Finding("trying the sandbox took too long", "")
+
 _SCRIPT = b"""set -e
 cd /mnt/memhtml
 echo new > new.html
@@ -59,9 +61,7 @@ def attempt(asked: Asked) -> Support:
     for backend in both:
         if asked.backend not in (None, backend):
             continue
-        if time.monotonic() >= until_s:
-            return support._replace(reason="trying the sandbox took too long", remedy="")
-        finding = _try_backend(support, backend)
+        finding = _try_patiently(support, backend, until_s)
         if finding is None:
             return support._replace(backend=backend)
         support = support._replace(reason=finding.reason, remedy=finding.remedy)
@@ -119,15 +119,27 @@ def parse_version(text: str) -> Version | None:
     return numbers[0], numbers[1], numbers[2]
 
 
+def _try_patiently(
+    support: Support, backend: Literal["overlay", "copy"], until_s: float
+) -> Finding | None:
+    """A trial that only took too long is made again, a busy host being no reason to give up."""
+    finding: Finding | None = TOO_LONG
+    while finding is TOO_LONG and time.monotonic() < until_s:
+        finding = _try_backend(support, backend)
+    return finding
+
+
 def _try_backend(support: Support, backend: Literal["overlay", "copy"]) -> Finding | None:
     """Run a script that makes a file, and a folder anew; None when both are read back."""
+    home = support.cache_dir
     try:
-        with tempfile.TemporaryDirectory(prefix="memhtml-probe-") as scratch:
+        if home is not None:
+            os.makedirs(home, 0o755, exist_ok=True)
+        # Where the real trees will be, since not every file system can be under an overlay.
+        with tempfile.TemporaryDirectory(prefix="tmp-probe-", dir=home) as scratch:
+            os.chmod(scratch, 0o755)
             lower = _corpus(scratch, support)
-            cache_dir = support.cache_dir or scratch
-            os.makedirs(cache_dir, 0o755, exist_ok=True)
-            candidate = support._replace(backend=backend, cache_dir=cache_dir)
-            return _run(candidate, lower)
+            return _run(support._replace(backend=backend, cache_dir=home or scratch), lower)
     except SandboxUnavailable as error:
         failed = error.__cause__
         if isinstance(failed, SetupFailed):
@@ -155,7 +167,7 @@ def _run(candidate: Support, lower: Lower) -> Finding | None:
         sandbox.run(lower, NO_LAYER, script=_SCRIPT, limits=limits) as run,
     ):
         if run.timed_out:
-            return Finding("trying the sandbox took too long", "")
+            return TOO_LONG
         found = run.changes()
         if run.exit_code == 0 and (set(found.changed), found.vanished) == _EXPECTED:
             return None

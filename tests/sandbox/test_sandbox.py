@@ -164,7 +164,9 @@ def test_no_inherited_descriptor_is_seen_inside(tmp_path: Path, who: str) -> Non
     fd = os.open(tmp_path, os.O_RDONLY)
     os.set_inheritable(fd, True)
     try:
-        answer = run(tmp_path, "ls /proc/self/fd | wc -l; readlink /proc/$$/fd/* | sort", who)
+        answer = run(
+            tmp_path, "readlink /proc/$$/fd/* >/tmp/l; ls /proc/self/fd | wc -l; sort /tmp/l", who
+        )
     finally:
         os.close(fd)
     count, *targets = answer.stdout.splitlines()
@@ -458,6 +460,17 @@ def test_a_stale_memory_of_the_probe_is_dropped_and_the_run_done(
         sandbox.run(lower, NO_LAYER, script=b"exit 6") as found,
     ):
         assert found.exit_code == 6
+
+
+def test_a_cgroup_that_cannot_be_joined_is_done_without(
+    support: Support, lower: Lower, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memhtml_sandbox.cgroup.create", lambda *_: "/nowhere/memhtml-1")
+    with (
+        Sandbox(support._replace(cgroup="/nowhere")) as sandbox,
+        sandbox.run(lower, NO_LAYER, script=b"exit 9") as found,
+    ):
+        assert found.exit_code == 9
 
 
 def test_a_corpus_too_large_for_copies_is_said_to_be_so(

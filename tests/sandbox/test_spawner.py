@@ -122,20 +122,22 @@ def test_closing_leaves_no_process_and_no_descriptor(support: Support, tmp_path:
 
 
 CALLER = """
-import os, sys
+import os, sys, time
 from memhtml_sandbox.lower import NO_LAYER, Lower
 from memhtml_sandbox.probe import probe
 from memhtml_sandbox.sandbox import Sandbox
 support = probe(cache_dir=sys.argv[1])
+lower = Lower("a" * 40, (sys.argv[2],))
 script = b"(setsid nohup sleep 300 >/dev/null 2>&1 &) ; trap '' TERM HUP INT; sleep 300"
 with Sandbox(support) as sandbox:
     if sys.argv[3] == "fork":
-        # A child that keeps the caller's descriptors open when the caller dies.
+        with sandbox.run(lower, NO_LAYER, script=b"true"):
+            pass
+        # This one keeps the socket to the spawner open when the caller dies.
         if os.fork() == 0:
-            import time
-            time.sleep(3)
+            time.sleep(4)
             os._exit(0)
-    with sandbox.run(Lower("a" * 40, (sys.argv[2],)), NO_LAYER, script=script):
+    with sandbox.run(lower, NO_LAYER, script=script):
         pass
 """
 
@@ -178,5 +180,25 @@ def test_the_end_is_noticed_even_when_others_hold_the_callers_descriptors(
     caller.kill()
     caller.wait()
     assert mine
-    assert wait_until_gone(mine, 1.5) == {}
+    assert wait_until_gone(mine, 2) == {}
     wait_until_gone(found)
+
+
+def test_a_forked_copy_of_the_caller_does_not_end_the_spawner(
+    support: Support, tmp_path: Path
+) -> None:
+    lower = write_corpus(f"{tmp_path}/lower", support)
+    with Sandbox(support) as sandbox:
+        with sandbox.run(lower, NO_LAYER, script=b"true"):
+            pass
+        pid = os.fork()
+        if pid == 0:
+            try:
+                sandbox.close()
+            finally:
+                os._exit(0)
+        os.waitpid(pid, 0)
+        assert sandbox._own is not None
+        assert commands({sandbox._own.pid})
+        with sandbox.run(lower, NO_LAYER, script=b"exit 8") as run:
+            assert run.exit_code == 8
