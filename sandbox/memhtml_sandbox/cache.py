@@ -24,6 +24,7 @@ LOCK_WAIT_S = 15.0
 DELTA_FILES_MAX = 2_000
 DELTA_SHARE = 10
 """A delta of more than one part in ten of its base calls for a new base."""
+DELTAS_MAX = 64
 KEEP_BASES = 4
 IDLE_S = 3_600
 GARBAGE_S = 3_600
@@ -88,13 +89,16 @@ class CorpusCache:
 
     def maintain(self, source: Source, sha: str) -> bool:
         """Give a commit its own base when its delta has grown too large; to be called after
-        answering (spec `sandbox` §3.1). Says whether it built one; then it prunes as well.
+        answering (spec `sandbox` §3.1). Says whether it built one. Then, and when many deltas have
+        piled up, it prunes as well.
         """
         _check_sha(sha)
         delta = self._read_delta(sha)
         if delta is None or self._read_count(self._marker(sha)) is not None:
             return False
         if not _overgrown(delta.files, self._read_count(self._marker(delta.base))):
+            if self._crowded():
+                self.prune()
             return False
         with _as_seed_failure(self.root):
             with self._locked():
@@ -105,8 +109,12 @@ class CorpusCache:
         return True
 
     def prune(self, *, keep: int = KEEP_BASES, idle_s: int = IDLE_S) -> PruneReport:
-        """Remove old trees: all but the `keep` bases used last, their deltas, and anything used in
-        the last `idle_s` seconds. Garbage of dead builds goes too. `keep=0, idle_s=0` empties it.
+        """Remove old trees: all but the `keep` bases used last, the newest delta of each, and
+        anything used in the last `idle_s` seconds. Garbage of dead builds goes too. `keep=0,
+        idle_s=0` empties it.
+
+        Deltas are cumulative, so keeping every one on a base, as spec `sandbox` §3 has it, would
+        cost the square of the commits made on it; the session that an old one served is over.
         """
         if not os.path.isdir(self.root):
             return PruneReport(0, 0, 0)
@@ -117,9 +125,9 @@ class CorpusCache:
             kept = set(bases[:keep])
             fresh = {sha for sha in deltas if _mtime(self._json(sha)) > before}
             kept.update(deltas[sha].base for sha in fresh)
-            gone_deltas = [
-                sha for sha in deltas if sha not in fresh and deltas[sha].base not in kept
-            ]
+            newest = {deltas[sha].base: sha for _, sha in sorted(self._marked("delta", ".json"))}
+            spared = fresh | {newest[base] for base in kept & newest.keys()}
+            gone_deltas = [sha for sha in deltas if sha not in spared]
             removed_deltas = sum(
                 self._remove(self._json(sha), self._tree("delta", sha), before)
                 for sha in gone_deltas
@@ -131,6 +139,9 @@ class CorpusCache:
             )
             garbage = self._sweep(min(before, time.time() - GARBAGE_S))
             return PruneReport(removed_bases, removed_deltas, garbage)
+
+    def _crowded(self) -> bool:
+        return sum(1 for _ in self._marked("delta", ".json")) > DELTAS_MAX
 
     # Names.
 

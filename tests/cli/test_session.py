@@ -221,3 +221,18 @@ def test_replay_of_our_own_recordings_passes() -> None:
     assert said.status == 0, said.stderr
     assert said.data["failed"] == 0
     assert said.data["passed"] + said.data["skipped"] == len(fixtures)
+
+
+def test_lower_tree_gets_a_new_base_after_the_answer_when_its_delta_grew(root: str) -> None:
+    call(root, "start", "--id", "s1")
+    call(root, "exec", "--id", "s1", text="true\n")
+    facts = [{**FACT, "title": f"Fact {n}", "body": f"Fact {n} is so."} for n in range(30)]
+    call(root, "put", "--id", "s1", text=lines(*facts))
+    landed = call(root, "commit", "--id", "s1", "--message", "many").data["sha"]
+    bases = Path(root, ".memhtml/sandbox/base")
+    assert not (bases / landed).exists()
+    got = call(root, "exec", "--id", "s1", text="find /mnt/memhtml -name '*.html' | wc -l\n")
+    assert got.data["stdout"] == "30\n"
+    assert (bases / landed).is_dir()
+    again = call(root, "exec", "--id", "s1", text="find /mnt/memhtml -name '*.html' | wc -l\n")
+    assert again.data["stdout"] == "30\n"

@@ -10,17 +10,18 @@ from memhtml.errors import MemhtmlError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 
 class Answer:
     """A success: the response type and its payload.
 
     `stderr` is extra text for people (a failed replay). `exit_status` is 0 but for `replay`.
-    `markdown`, when set, is printed in place of the envelope (help on a terminal).
+    `markdown`, when set, is printed in place of the envelope (help on a terminal). `afterwards` is
+    work that nobody waits for; it runs once the answer is out, and cannot change it.
     """
 
-    __slots__ = ("data", "exit_status", "markdown", "stderr", "type")
+    __slots__ = ("afterwards", "data", "exit_status", "markdown", "stderr", "type")
 
     def __init__(
         self,
@@ -29,7 +30,9 @@ class Answer:
         exit_status: int = 0,
         stderr: str = "",
         markdown: str | None = None,
+        afterwards: Callable[[], None] | None = None,
     ) -> None:
+        self.afterwards = afterwards
         self.type = type
         self.data = data
         self.exit_status = exit_status

@@ -11,7 +11,7 @@ from memhtml.errors import MemhtmlError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from types import FrameType
 
     from memhtml.cli.call import Answer, Call
@@ -27,11 +27,18 @@ class Terminated(BaseException):
 
 
 class Outcome:
-    """What a call prints and how it exits."""
+    """What a call prints, how it exits, and what is left to do once it has printed."""
 
-    __slots__ = ("status", "stderr", "stdout")
+    __slots__ = ("afterwards", "status", "stderr", "stdout")
 
-    def __init__(self, status: int, stdout: bytes, stderr: str = "") -> None:
+    def __init__(
+        self,
+        status: int,
+        stdout: bytes,
+        stderr: str = "",
+        afterwards: Callable[[], None] | None = None,
+    ) -> None:
+        self.afterwards = afterwards
         self.status = status
         self.stdout = stdout
         self.stderr = stderr
@@ -44,7 +51,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         outcome = invoke(sys.argv[1:] if argv is None else argv, terminal=_on_terminal())
         if outcome.stderr:
             _print_error(outcome.stderr)
-        return outcome.status if _print(outcome.stdout) else STATUS_BROKEN_OUTPUT
+        printed = _print(outcome.stdout)
+        if outcome.afterwards is not None:
+            _do_afterwards(outcome.afterwards)
+        return outcome.status if printed else STATUS_BROKEN_OUTPUT
     except KeyboardInterrupt:
         return STATUS_INTERRUPTED
     except Terminated:
@@ -63,7 +73,7 @@ def invoke(argv: Sequence[str], *, terminal: bool = False) -> Outcome:
         if answer.markdown is not None:
             return Outcome(answer.exit_status, envelope.utf8(answer.markdown), answer.stderr)
         text = envelope.success(answer.type, answer.data, dense=dense)
-        return Outcome(answer.exit_status, text, answer.stderr)
+        return Outcome(answer.exit_status, text, answer.stderr, answer.afterwards)
     except MemhtmlError as error:
         suggestions = _suggestions(error, command)
         text = envelope.failure(error.code, str(error), suggestions, dense=dense)
@@ -80,8 +90,6 @@ def handler(command: registry.Command) -> Handler:
 
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     Handler = Callable[[Call], Answer]
 
 
@@ -121,6 +129,18 @@ def _on_terminal() -> bool:
         return os.isatty(STDOUT)
     except OSError:
         return False
+
+
+def _do_afterwards(act: Callable[[], None]) -> None:
+    """Let the reader go first: it has the whole answer and waits for the end of the stream."""
+    try:
+        # Not merely closed: the next file that is opened would be standard output.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
+        act()
+    except Exception as error:
+        from memhtml import log
+
+        log.warn(f"some upkeep was left undone: {type(error).__name__}: {error}")
 
 
 def _print(data: bytes) -> bool:

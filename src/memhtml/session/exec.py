@@ -6,8 +6,8 @@ of the head database is open meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memhtml import policy as store_policy
 from memhtml.errors import StorageError
@@ -32,6 +32,17 @@ if TYPE_CHECKING:
 CORPUS_MOUNT = "/mnt/memhtml"
 
 
+class Executed(NamedTuple):
+    """What one exec gives back."""
+
+    payload: dict[str, Any]
+    """The payload of `session.exec.report`, without its `server` field."""
+    evidence: Evidence | None
+    """All that a recording needs, when it was to be kept."""
+    tidy: Callable[[], None]
+    """Upkeep of the lower trees, for when the answer is out."""
+
+
 def execute(
     root: str,
     identity: Identity,
@@ -39,10 +50,8 @@ def execute(
     *,
     keep: bool = False,
     spawner: Spawner | None = None,
-) -> tuple[dict[str, Any], Evidence | None]:
-    """The payload of `session.exec.report`; with `keep`, the evidence for `--record` as well.
-
-    `spawner` is one that was started early, before anything slow was loaded.
+) -> Executed:
+    """Run the script once. `spawner` is one that was started before anything slow was loaded.
 
     Errors raised: those of `read_log`, `policy.invalid`, `exec.*`, and `ERR_INVALID_MEMORY` when an
     operation of the log no longer applies. Nothing is run or appended then.
@@ -57,7 +66,7 @@ def execute(
             evidence = keep_evidence(log, policy, run, judged, mount, seen)
     judged, total = append_harvest(root, log, run, judged)
     appended = total - len(log.ops)
-    payload = {
+    payload: dict[str, Any] = {
         "id": log.id,
         "baseSha": log.base_sha,
         "lang": script.lang,
@@ -76,7 +85,7 @@ def execute(
     }
     if evidence is not None:
         evidence = evidence._replace(judged=judged, appended=appended)
-    return payload, evidence
+    return Executed(payload, evidence, mount.tidy)
 
 
 def folded_over(mount: Mount, log: Log) -> Folded | None:

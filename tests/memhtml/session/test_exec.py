@@ -42,9 +42,10 @@ def store(tmp_path: Path) -> str:
 def run(root: str, text: str, **fields: object) -> dict[str, object]:
     """The report of one script in session s."""
     script = Script(text)._replace(**fields)  # type: ignore[arg-type]
-    payload, evidence = session_exec.execute(root, who("s"), script)
-    assert evidence is None
-    return payload
+    done = session_exec.execute(root, who("s"), script)
+    assert done.evidence is None
+    done.tidy()
+    return done.payload
 
 
 def test_exec_appends_the_harvest_of_a_clean_run(store: str) -> None:
@@ -108,9 +109,9 @@ def test_operation_that_no_longer_applies_fails_and_names_the_way_out(store: str
 
 def test_bound_run_starts_its_session_with_the_first_exec(store: str) -> None:
     bound = Identity("run-1", run_bound=True, implicit=True)
-    payload, _ = session_exec.execute(store, bound, Script(WRITE))
-    assert payload["started"]
-    again, _ = session_exec.execute(store, bound, Script("true\n"))
+    first = session_exec.execute(store, bound, Script(WRITE)).payload
+    assert first["started"]
+    again = session_exec.execute(store, bound, Script("true\n")).payload
     assert not again["started"]
     assert again["opsTotal"] == 1
 

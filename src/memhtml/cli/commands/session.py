@@ -64,13 +64,14 @@ def exec_(call: Call) -> Answer:
         from memhtml.session.exec import execute
 
         root, identity = _store(call), _identity(call)
-        data, evidence = execute(root, identity, script, keep=record is not None, spawner=spawner)
-        if record is not None and evidence is not None:
+        done = execute(root, identity, script, keep=record is not None, spawner=spawner)
+        if record is not None and done.evidence is not None:
             from memhtml.replay.record import save
 
             prefixes = call.texts("record-path")
-            save(record, script, evidence, run_bound=identity.run_bound, prefixes=prefixes)
-    return Answer("session.exec.report", {**data, "server": server_field(call)})
+            save(record, script, done.evidence, run_bound=identity.run_bound, prefixes=prefixes)
+    data = {**done.payload, "server": server_field(call)}
+    return Answer("session.exec.report", data, afterwards=done.tidy)
 
 
 def status(call: Call) -> Answer:
