@@ -14,7 +14,7 @@ from memhtml_sandbox.lower import Lower, SessionLayer
 from memhtml_sandbox.protocol import STAGE, Job
 
 if TYPE_CHECKING:
-    from memhtml_sandbox.probe import Support
+    from memhtml_sandbox.support import Support
 
 # The stage's own folders take room on the upper's tmpfs. Its entries are not made up for: a script
 # that fills the tmpfs must stay within the entries that the walk reads (spec `sandbox` §7).
@@ -54,6 +54,9 @@ def build(support: Support, request: Request, group: str | None) -> Job:
     """
     if support.cache_dir is None:
         raise ValueError("a run needs a cache folder: call probe with cache_dir")
+    if support.uid == 0 or support.gid == 0:
+        # Even without a capability, host uid 0 is the host's (spec `sandbox` §6.1).
+        raise ValueError("a script never runs as the host's root")
     limits = request.limits
     commands = tools.command_folder(support.cache_dir, node=support.node)
     layers = [(path, f"l{index}", True) for index, path in enumerate(request.lower.layers)]

@@ -14,11 +14,12 @@ import time
 from typing import Literal
 
 from memhtml_sandbox import cgroup
-from memhtml_sandbox.diagnose import INSTALL_NODE, Finding, SetupFailed, diagnose
+from memhtml_sandbox.diagnose import INSTALL_BWRAP, INSTALL_NODE, Finding, SetupFailed, diagnose
 from memhtml_sandbox.errors import SandboxFailed, SandboxUnavailable
 from memhtml_sandbox.limits import Limits
 from memhtml_sandbox.lower import NO_LAYER, Lower
-from memhtml_sandbox.probe import (
+from memhtml_sandbox.runner import Runner
+from memhtml_sandbox.support import (
     OLDEST_BWRAP,
     OLDEST_NODE,
     Asked,
@@ -26,10 +27,8 @@ from memhtml_sandbox.probe import (
     Version,
     blank,
     bwrap_candidates,
-    no_bwrap,
     node_candidates,
 )
-from memhtml_sandbox.sandbox import Sandbox
 
 STEP_S = 0.5
 ALL_S = 2.0
@@ -77,8 +76,7 @@ def _with_bwrap(support: Support, until_s: float) -> Support:
         if version is not None and version >= OLDEST_BWRAP:
             return support._replace(bwrap=path, bwrap_version=version)
         seen = f"; {path} is {'.'.join(map(str, version)) if version else 'no bwrap that runs'}"
-    reason, remedy = no_bwrap(seen)
-    return support._replace(reason=reason, remedy=remedy)
+    return support._replace(reason=f"no bwrap 0.11 or newer{seen}", remedy=INSTALL_BWRAP)
 
 
 def _with_node(support: Support, until_s: float) -> Support:
@@ -140,10 +138,9 @@ def _try_backend(support: Support, backend: Literal["overlay", "copy"]) -> Findi
             os.chmod(scratch, 0o755)
             lower = _corpus(scratch, support)
             return _run(support._replace(backend=backend, cache_dir=home or scratch), lower)
+    except SetupFailed as failed:
+        return diagnose(failed)
     except SandboxUnavailable as error:
-        failed = error.__cause__
-        if isinstance(failed, SetupFailed):
-            return diagnose(failed)
         return Finding(error.reason, error.remedy)
     except (SandboxFailed, OSError) as error:
         return Finding(f"the sandbox cannot be set up ({error})", "")
@@ -163,8 +160,8 @@ def _corpus(scratch: str, support: Support) -> Lower:
 def _run(candidate: Support, lower: Lower) -> Finding | None:
     limits = Limits(timeout_ms=400, grace_ms=100)
     with (
-        Sandbox(candidate) as sandbox,
-        sandbox.run(lower, NO_LAYER, script=_SCRIPT, limits=limits) as run,
+        Runner(candidate) as runner,
+        runner.run(lower, NO_LAYER, script=_SCRIPT, limits=limits) as run,
     ):
         if run.timed_out:
             return TOO_LONG

@@ -19,7 +19,7 @@ from memhtml_sandbox.limits import Limits
 from memhtml_sandbox.lower import NO_LAYER, Lower
 from memhtml_sandbox.probe import Support
 from memhtml_sandbox.protocol import Forked, Job, StepFailed
-from memhtml_sandbox.sandbox import _Ends
+from memhtml_sandbox.runner import _Ends
 from memhtml_sandbox.spawner import Spawner, SpawnerGone
 
 
@@ -223,3 +223,11 @@ def test_a_cache_that_cannot_be_written_is_said_to_be_so(support: Support, lower
 def test_a_run_needs_a_cache_folder(support: Support, lower: Lower) -> None:
     with pytest.raises(ValueError, match="cache_dir"):
         job_for(support._replace(cache_dir=None), lower)
+
+
+@pytest.mark.parametrize("ids", [{"uid": 0}, {"gid": 0}])
+def test_a_script_is_never_given_the_hosts_root_identity(
+    support: Support, lower: Lower, ids: dict[str, int]
+) -> None:
+    with pytest.raises(ValueError, match="never runs as the host's root"):
+        job_for(support._replace(**ids), lower)  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from tests.support.sandbox import run_as_user, support_for
 
-from memhtml_sandbox import cgroup, probe, seccomp
+from memhtml_sandbox import cgroup, probe, seccomp, support
 from memhtml_sandbox.diagnose import SetupFailed, diagnose
 from memhtml_sandbox.errors import SandboxUnavailable
 from memhtml_sandbox.limits import Limits
@@ -46,8 +46,8 @@ def script(path: Path, text: str) -> str:
 
 def no_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if neither bwrap nor node had been installed as a Python package."""
-    monkeypatch.setattr("memhtml_sandbox.probe._PACKAGED_BWRAP", "no-such/bwrap")
-    monkeypatch.setattr("memhtml_sandbox.probe._PACKAGED_NODE", "no-such/node")
+    monkeypatch.setattr("memhtml_sandbox.support._PACKAGED_BWRAP", "no-such/bwrap")
+    monkeypatch.setattr("memhtml_sandbox.support._PACKAGED_NODE", "no-such/node")
 
 
 def test_this_host_can_overlay_and_a_success_is_remembered(cache: str) -> None:
@@ -70,10 +70,10 @@ def test_the_memory_is_dropped_when_something_it_rests_on_changes(cache: str) ->
     for place in range(len(kept["key"])):
         changed = {**kept, "key": [*kept["key"][:place], "other", *kept["key"][place + 1 :]]}
         path.write_text(json.dumps(changed))
-        assert probe._recall(probe.Asked(cache_dir=cache)) is None, place
+        assert probe._recall(support.Asked(cache_dir=cache)) is None, place
     path.write_text(json.dumps(kept))
-    assert probe._recall(probe.Asked(cache_dir=cache)) is not None
-    assert probe._recall(probe.Asked(cache_dir=cache, version="2")) is None
+    assert probe._recall(support.Asked(cache_dir=cache)) is not None
+    assert probe._recall(support.Asked(cache_dir=cache, version="2")) is None
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"key": 1, "support": {}}'])
@@ -127,8 +127,8 @@ def test_a_given_bwrap_comes_before_the_packaged_one(cache: str, tmp_path: Path)
     real = probe.probe(cache_dir=cache).bwrap
     assert real is not None
     wrapper = script(tmp_path / "bwrap", f'exec {real} "$@"')
-    asked = probe.Asked(bwrap=wrapper)
-    assert probe.bwrap_candidates(asked)[:2] == [wrapper, real]
+    asked = support.Asked(bwrap=wrapper)
+    assert support.bwrap_candidates(asked)[:2] == [wrapper, real]
 
 
 def test_an_old_bwrap_is_passed_over(
@@ -158,13 +158,13 @@ def test_a_setuid_bwrap_is_passed_over(tmp_path: Path, monkeypatch: pytest.Monke
     no_packages(monkeypatch)
     path = script(tmp_path / "bwrap", "echo bubblewrap 0.11.0")
     os.chmod(path, 0o4755)
-    assert probe.bwrap_candidates(probe.Asked(search=(str(tmp_path),))) == []
+    assert support.bwrap_candidates(support.Asked(search=(str(tmp_path),))) == []
     os.chmod(path, 0o755)
-    assert probe.bwrap_candidates(probe.Asked(search=(str(tmp_path),))) == [path]
+    assert support.bwrap_candidates(support.Asked(search=(str(tmp_path),))) == [path]
 
 
 def test_without_node_bash_still_works(cache: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memhtml_sandbox.probe._PACKAGED_NODE", "no-such/node")
+    monkeypatch.setattr("memhtml_sandbox.support._PACKAGED_NODE", "no-such/node")
     found = probe.probe(cache_dir=cache, search=NO_PATH)
     assert (found.backend, found.node) == ("overlay", None)
     assert found.node_reason == "there is no node"
@@ -174,7 +174,7 @@ def test_without_node_bash_still_works(cache: str, monkeypatch: pytest.MonkeyPat
 def test_an_old_node_is_named_with_its_version(
     cache: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memhtml_sandbox.probe._PACKAGED_NODE", "no-such/node")
+    monkeypatch.setattr("memhtml_sandbox.support._PACKAGED_NODE", "no-such/node")
     path = script(tmp_path / "node", "echo v16.20.1")
     found = probe.probe(cache_dir=cache, search=(str(tmp_path),))
     assert (found.node, found.node_reason) == (None, f"{path} is 16.20.1")
@@ -383,7 +383,7 @@ def test_a_machine_without_a_filter_table_is_told(
     cache: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(seccomp, "MACHINES", {})
-    monkeypatch.setattr(probe, "FILTERED_MACHINES", ())
+    monkeypatch.setattr("memhtml_sandbox.support.FILTERED_MACHINES", ())
     found = probe.probe(cache_dir=cache)
     assert (found.backend, found.seccomp) == ("overlay", False)
 
@@ -421,3 +421,15 @@ def test_a_group_killed_for_its_memory_is_told(tmp_path: Path) -> None:
     assert not cgroup.ran_out_of_memory(str(tmp_path))
     (tmp_path / "memory.events").write_text("low 0\noom_kill 3\n")
     assert cgroup.ran_out_of_memory(str(tmp_path))
+
+
+def test_the_module_run_by_itself_tells_people(cache: str) -> None:
+    path = os.pathsep.join(sys.path)
+    done = subprocess.run(
+        [sys.executable, "-m", "memhtml_sandbox.probe"],
+        capture_output=True,
+        check=True,
+        text=True,
+        env={"PYTHONPATH": path},
+    )
+    assert "backend: overlay\n" in done.stdout

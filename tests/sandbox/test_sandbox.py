@@ -15,8 +15,10 @@ from tests.support.sandbox import (
     Answer,
     Request,
     commands,
+    cost_in_bare_bwraps,
     processes,
     run_as,
+    run_as_user,
     support_for,
     write_corpus,
 )
@@ -540,3 +542,18 @@ def test_importing_the_package_brings_none_of_the_slow_modules() -> None:
         text=True,
     )
     assert done.stdout == "[]\n", path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("who", ["self", "user"])
+def test_a_trivial_run_costs_at_most_two_and_a_half_bare_bwraps(tmp_path: Path, who: str) -> None:
+    if os.getloadavg()[0] > (os.cpu_count() or 1) / 2:
+        pytest.skip("this host is too busy to measure on")
+    if who == "user":
+        answer = run_as_user(
+            "import tempfile\nfrom sandbox_support import cost_in_bare_bwraps\n"
+            "with tempfile.TemporaryDirectory() as folder: print(cost_in_bare_bwraps(folder))"
+        )
+        assert float(answer) <= 2.5
+    else:
+        assert cost_in_bare_bwraps(str(tmp_path)) <= 2.5

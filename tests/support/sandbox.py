@@ -9,14 +9,16 @@ import functools
 import json
 import os
 import shutil
+import statistics
 import subprocess
 import tempfile
+import time
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from memhtml_sandbox import probe
 from memhtml_sandbox.limits import Limits
-from memhtml_sandbox.lower import Lower, SessionLayer
+from memhtml_sandbox.lower import NO_LAYER, Lower, SessionLayer
 from memhtml_sandbox.probe import Support
 from memhtml_sandbox.sandbox import Sandbox
 
@@ -198,6 +200,31 @@ def _kit() -> str:
         for path in (here, *(f"{here}/{name}" for name in (*folders, *names))):
             os.chmod(path, os.stat(path).st_mode | (0o555 if os.path.isdir(path) else 0o444))
     return kit
+
+
+def cost_in_bare_bwraps(folder: str) -> float:
+    """What a trivial run costs as a multiple of `bwrap bash -c true`, the best of a few rounds.
+
+    Each round compares the medians of 25 runs of either kind, taken in turn.
+    """
+    support = support_for(folder)
+    assert support.bwrap is not None
+    bare = [support.bwrap, "--ro-bind", "/", "/", "bash", "-c", "true"]
+    lower = write_corpus(f"{folder}/lower", support)
+    ratios = []
+    with Sandbox(support) as sandbox:
+        for _ in range(4):
+            bare_s, run_s = [], []
+            for _ in range(25):
+                begun_s = time.perf_counter()
+                subprocess.run(bare, check=True, capture_output=True)
+                bare_s.append(time.perf_counter() - begun_s)
+                begun_s = time.perf_counter()
+                with sandbox.run(lower, NO_LAYER, script=b"true\n") as run:
+                    run.changes()
+                run_s.append(time.perf_counter() - begun_s)
+            ratios.append(statistics.median(run_s) / statistics.median(bare_s))
+    return min(ratios)
 
 
 def processes() -> set[int]:
