@@ -51,6 +51,8 @@ def attempt(asked: Asked) -> Support:
         return support._replace(reason="session exec needs Linux", remedy="")
     if asked.backend not in (None, "overlay", "copy"):
         return support._replace(reason=f"no back end is named {asked.backend!r}", remedy="")
+    if support.uid == 0:
+        return support._replace(reason="the sandbox's user may not be root", remedy="")
     until_s = time.monotonic() + ALL_S
     support = _with_bwrap(support, until_s)
     if support.bwrap is None:

@@ -230,4 +230,4 @@ def test_a_script_is_never_given_the_hosts_root_identity(
     support: Support, lower: Lower, ids: dict[str, int]
 ) -> None:
     with pytest.raises(ValueError, match="never runs as the host's root"):
-        job_for(support._replace(**ids), lower)  # type: ignore[arg-type]
+        job_for(support._replace(as_root=True, **ids), lower)  # type: ignore[arg-type]

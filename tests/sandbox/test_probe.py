@@ -123,6 +123,13 @@ def test_another_back_end_is_not_known(cache: str) -> None:
     assert "'vm'" in str(found.reason)
 
 
+def test_root_is_no_user_for_the_sandbox(cache: str) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("an ordinary user's runs are the user's own")
+    found = probe.probe(cache_dir=cache, sandbox_uid=0)
+    assert (found.backend, found.reason) == (None, "the sandbox's user may not be root")
+
+
 def test_a_given_bwrap_comes_before_the_packaged_one(cache: str, tmp_path: Path) -> None:
     real = probe.probe(cache_dir=cache).bwrap
     assert real is not None
