@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import NoReturn
 
 STATUS_INTERRUPTED = 130
@@ -21,11 +20,6 @@ def main() -> NoReturn:
         status = run()
     except KeyboardInterrupt:  # Ctrl-C while the modules load.
         status = STATUS_INTERRUPTED
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except (AttributeError, OSError, ValueError):
-            continue  # Closed by whoever read it, or never there.
     os._exit(status)
 
 
