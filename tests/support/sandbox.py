@@ -232,6 +232,18 @@ def processes() -> set[int]:
     return {int(name) for name in os.listdir("/proc") if name.isdigit()}
 
 
+def command_lines() -> list[list[str]]:
+    """The arguments of every process of the host that is still there."""
+    found = []
+    for pid in processes():
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                found.append(file.read().decode(errors="replace").split("\0"))
+        except OSError:
+            continue
+    return found
+
+
 def commands(pids: set[int]) -> dict[int, str]:
     """What those that are still there are called."""
     found = {}
