@@ -164,6 +164,38 @@ def resolve(root: str, ref: str) -> str | None:
     return _ask_commit(root, ref)
 
 
+def final(root: str, ref: str) -> str:
+    """The name at the end of a chain of symbolic refs: where a write to `ref` would go.
+
+    `ref` itself when it is no symbolic ref or does not exist; the last name may not exist either.
+    """
+    git_dir = _plain_git_dir(root)
+    if git_dir is not None and _symbolic(_read_small(os.path.join(git_dir, ref))) is None:
+        return ref
+    run = run_git(root, "symbolic-ref", "--quiet", ref)
+    target = os.fsdecode(run.stdout.removesuffix(b"\n"))
+    return target if run.status == 0 and valid_ref(target) else ref
+
+
+def standing(root: str, ref: str) -> tuple[str | None, str | None]:
+    """The object id that `ref` holds, and the commit it peels to; None each when there is none.
+
+    From one look, so that a swap that expects the first cannot undo a move made since. They differ
+    for an annotated tag.
+    """
+    if not valid_ref(ref):
+        return None, None
+    git_dir = _plain_git_dir(root)
+    found = _read_ref(git_dir, ref) if git_dir is not None else ""
+    if found is not None and not _is_hex_id(found):
+        found = _ask_oid(root, ref)
+    if found is None:
+        return None, None
+    if git_dir is not None and _is_commit(git_dir, found, ref):
+        return found, found
+    return found, _ask_commit(root, found)
+
+
 def head_commit(root: str) -> str | None:
     """HEAD's commit, or None on a branch without one."""
     git_dir = _plain_git_dir(root)
@@ -217,12 +249,15 @@ def other_worktree_with(root: str, ref: str) -> str | None:
 def swap(root: str, ref: str, new: str, old: str | None, message: str) -> bool:
     """Move `ref` from `old` (None: absent) to `new` in one step; False when it stood elsewhere.
 
-    Writes the branch's reflog. Raises `MemhtmlError` `ERR_GIT` when git failed for another reason:
-    the ref's lock is held, the disk is full, or the name collides with another ref's.
+    `old` is the id that the ref itself holds, of an annotated tag the tag object's. Writes the
+    branch's reflog. Raises `MemhtmlError` `ERR_GIT` when git failed for another reason: the ref's
+    lock is held, the disk is full, or the name collides with another ref's.
     """
     note = " ".join(message.split())
     wait = f"core.filesRefLockTimeout={_REF_LOCK_WAIT_MS}"
-    run = run_git(root, "-c", wait, "update-ref", "-m", note, ref, new, old or ZERO_ID)
+    # A symbolic ref is the caller's to follow (`final`): what moves is what the caller looked at.
+    words = ("update-ref", "--no-deref", "-m", note, ref, new, old or ZERO_ID)
+    run = run_git(root, "-c", wait, *words)
     if run.status == 0:
         return True
     if _ask_oid(root, ref) != old:

@@ -173,6 +173,51 @@ def test_a_symbolic_branch_is_resolved_to_what_it_names(root: str) -> None:
     assert refs.checked_out(root) == "refs/heads/real"
 
 
+def test_the_final_name_of_a_ref_is_where_its_symbolic_chain_ends(root: str) -> None:
+    git(root, "symbolic-ref", "refs/heads/alias", "refs/heads/again")
+    git(root, "symbolic-ref", "refs/heads/again", MAIN)
+    git(root, "symbolic-ref", "refs/heads/ahead", "refs/heads/not-yet")
+    assert refs.final(root, "refs/heads/alias") == MAIN
+    assert refs.final(root, "refs/heads/ahead") == "refs/heads/not-yet"
+    assert refs.final(root, MAIN) == MAIN
+    assert refs.final(root, "refs/heads/none") == "refs/heads/none"
+
+
+def test_a_ref_stands_at_an_object_and_at_the_commit_it_peels_to(root: str) -> None:
+    tip = line(root, "rev-parse", "HEAD")
+    git(root, "tag", "-a", "v1", "-m", "one")
+    tag, blob = line(root, "rev-parse", "v1"), line(root, "rev-parse", "HEAD:areas/a.html")
+    git(root, "tag", "blob", blob)
+    put_file(root, ".git/refs/heads/odd", b"rubbish\n")
+    for _ in range(2):
+        assert refs.standing(root, MAIN) == (tip, tip)
+        assert refs.standing(root, "refs/tags/v1") == (tag, tip)
+        assert refs.standing(root, "refs/tags/blob") == (blob, None)
+        assert refs.standing(root, "refs/heads/none") == (None, None)
+        assert refs.standing(root, "refs/heads/odd") == (None, None)
+        os.unlink(os.path.join(root, ".git/refs/heads/odd"))
+        git(root, "pack-refs", "--all")
+        put_file(root, ".git/refs/heads/odd", b"rubbish\n")
+
+
+def test_final_and_standing_answer_in_a_linked_worktree(root: str, tmp_path: Path) -> None:
+    other = str(tmp_path / "other")
+    git(root, "worktree", "add", "-q", "-b", "side", other)
+    git(root, "symbolic-ref", "refs/heads/alias", "refs/heads/side")
+    tip = line(root, "rev-parse", "side")
+    assert refs.final(other, "refs/heads/alias") == "refs/heads/side"
+    assert refs.final(other, MAIN) == MAIN
+    assert refs.standing(other, "refs/heads/side") == (tip, tip)
+    assert refs.standing(other, "refs/heads/none") == (None, None)
+
+
+def test_a_swap_moves_the_name_it_is_given_and_no_other(root: str) -> None:
+    git(root, "symbolic-ref", "refs/heads/alias", MAIN)
+    old, new = line(root, "rev-parse", "HEAD"), second_commit(root)
+    assert refs.swap(root, "refs/heads/alias", new, old, "x")
+    assert line(root, "rev-parse", MAIN) == old
+
+
 def test_a_linked_worktree_is_a_store_of_its_own(root: str, tmp_path: Path) -> None:
     other = str(tmp_path / "other")
     git(root, "worktree", "add", "-q", "-b", "side", other)
