@@ -41,7 +41,6 @@ _PACKAGES = (
     "cffi",
     "_cffi_backend",
     "pycparser",
-    "psutil",
 )
 
 
