@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from memhtml import log
 from memhtml.errors import MemhtmlError, StorageError
 from memhtml.store import index
-from memhtml.store.refs import run_git
+from memhtml.store.child import run_git
 from memhtml.store.repo import MODE_EXECUTABLE, MODE_LINK, MODE_SUBMODULE
 from memhtml.store.tree import refuse_bad_path
 from memhtml.store.worktree import Look, Spare, WorkTree
+from memhtml_format.paths import parents
 
 if TYPE_CHECKING:
     from memhtml.store.index import Side, Staged
@@ -98,14 +99,16 @@ def follow(repo: Repo, parent: str, commit: str, paths: Collection[str]) -> None
         journey.finish()
 
 
-def put_back(repo: Repo, pending: str, parent: str) -> list[str]:
+def put_back(repo: Repo, pending: str, parent: str, *, tip: str | None = None) -> list[str]:
     """Take back what a commit that did not land left in the checkout; the paths left alone, sorted.
 
     Per path, in the index and in the working tree: what equals `pending` goes back to `parent`'s,
-    what equals `parent` stays, anything else is someone's work and stays. May be repeated. Raises
-    `StorageError` `write` or `MemhtmlError` `ERR_GIT`.
+    what equals `parent` stays, anything else is someone's work and stays. A path that the branch's
+    `tip` has as `pending` has it stays too: somebody committed it meanwhile. May be repeated.
+    Raises `StorageError` `write` or `MemhtmlError` `ERR_GIT`.
     """
-    moves = [_Move(c.path, c.new, c.old) for c in repo.difference(parent, pending)]
+    changes = list(repo.difference(parent, pending))
+    moves = [_Move(c.path, c.new, c.old) for c in changes if not _is_at(repo, tip, c.path, c.new)]
     moves.sort()
     wait = index.LockWait(repo.root)
     entries, left = _entries_to_put_back(repo, parent, moves)
@@ -182,7 +185,7 @@ def _only_removed_below(files: WorkTree, path: str, seen: Look, wanted: set[str]
     if seen.kind != "folder":
         return seen.kind == "absent"
     others, folders = files.everything_below(path)
-    needed = {above for other in others for above in index.parents(other)}
+    needed = {above for other in others for above in parents(other)}
     return wanted.issuperset(others) and needed.issuperset(folders)
 
 
@@ -238,7 +241,7 @@ class _Journey:
         removed = [move for move in moves if move.new is None]
         blocked = {move.path for move in removed}
         # A place below a file that is still there is prepared after that file is gone.
-        later = [m for m in written if any(a in blocked for a in index.parents(m.path))]
+        later = [m for m in written if any(a in blocked for a in parents(m.path))]
         for move in written:
             if move not in later:
                 self._prepare(move)
@@ -356,6 +359,16 @@ def _git_agrees(repo: Repo, path: str, side: Side) -> bool:
     text = f"{path}\n".encode("utf-8", "surrogateescape")
     run = run_git(repo.root, "hash-object", "--stdin-paths", stdin=text)
     return run.status == 0 and run.stdout.strip().decode("ascii", "replace") == side[1]
+
+
+def _is_at(repo: Repo, commit: str | None, path: str, side: Side | None) -> bool:
+    """Whether `commit` has exactly `side` at `path`."""
+    if commit is None:
+        return False
+    entry = repo.entry(commit, path)
+    if entry is None or entry.kind == "tree":
+        return side is None
+    return side == (entry.mode, entry.oid)
 
 
 # --- and back ----------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from memhtml.store.refs import run_git
+from memhtml.store.child import run_git
 
 if TYPE_CHECKING:
     from memhtml.store.repo import Repo

@@ -13,7 +13,9 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from memhtml.errors import MemhtmlError
-from memhtml.store.refs import ZERO_ID, git_dirs, git_failed, run_git
+from memhtml.store.child import git_failed, run_git
+from memhtml.store.refs import ZERO_ID, git_dirs
+from memhtml_format.paths import parents
 
 LOCK_WAIT_S = 5.0
 POLL_S = 0.05
@@ -92,18 +94,41 @@ def signature(root: str) -> tuple[int, int, int] | None:
     return info.st_ino, info.st_mtime_ns, info.st_size
 
 
-def set_entries(root: str, entries: Mapping[str, Side | None], wait: LockWait) -> None:
+def not_checked_out(root: str, wanted: Collection[str]) -> set[str]:
+    """Those of `wanted` whose entry says that the file need not be there (a sparse checkout)."""
+    if not wanted:
+        return set()
+    run = run_git(root, "ls-files", "-t", "-z")
+    if run.status != 0:
+        raise git_failed("ls-files", run)
+    lines = (line for line in run.stdout.split(b"\0") if line.startswith(b"S "))
+    return {os.fsdecode(line[2:]) for line in lines}.intersection(wanted)
+
+
+def set_entries(
+    root: str,
+    entries: Mapping[str, Side | None],
+    wait: LockWait,
+    *,
+    sparse: Collection[str] = (),
+) -> None:
     """Set or (None) remove index entries in one step; all others stay as they are.
 
-    Raises `MemhtmlError` `ERR_GIT`, the index untouched, when git refuses or the lock stays held.
+    Entries at `sparse` paths go on saying that their file need not be there. Raises `MemhtmlError`
+    `ERR_GIT`, the index untouched, when git refuses or the lock stays held.
     """
     if not entries:
         return
     ordered = sorted(entries.items(), key=lambda item: item[1] is not None)
-    lines = b"".join(_info_line(path, side) for path, side in ordered)
+    marked = [(path, side) for path, side in ordered if side is not None and path in sparse]
+    words = [f"--cacheinfo={mode:o},{oid},{path}" for path, (mode, oid) in marked]
+    words += ["--skip-worktree", *(f"./{path}" for path, _side in marked)] if marked else []
+    lines = b"".join(_info_line(*item) for item in ordered if item not in marked)
     while True:
         wait.until_free()
-        run = run_git(root, "update-index", "-z", "--index-info", stdin=lines)
+        run = run_git(
+            root, "update-index", "-z", "--add", *words, "--index-info", stdin=lines, changes=True
+        )
         if run.status == 0:
             break
         if "index.lock" not in run.stderr or "File exists" not in run.stderr:
@@ -111,15 +136,6 @@ def set_entries(root: str, entries: Mapping[str, Side | None], wait: LockWait) -
         wait.pause()
     if "gnoring path" in run.stderr:  # git leaves a bad path out and calls that success.
         raise MemhtmlError("ERR_GIT", "git update-index refused a path of this commit")
-
-
-def parents(path: str) -> Iterator[str]:
-    """The folders a path lies in, longest first."""
-    at = path.rfind("/")
-    while at > 0:
-        path = path[:at]
-        yield path
-        at = path.rfind("/")
 
 
 def _info_line(path: str, side: Side | None) -> bytes:

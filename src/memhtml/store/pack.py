@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from hashlib import sha1
 from typing import Literal
 
-from memhtml.store.refs import git_failed, run_git
+from memhtml.store.child import git_failed, run_git
 
 WORTH_A_PACK = 100
 """From so many new objects on a pack pays."""

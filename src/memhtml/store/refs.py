@@ -2,78 +2,32 @@
 
 A branch of a plain repository is one small file, so it is read directly; anything unusual (a
 linked worktree, another ref store, a ref that names another, a tag) is asked of one git child.
-Moving a ref is always git's own compare-and-swap. Children get no inherited `GIT_*` variable and
-run no hook.
+Moving a ref is always git's own compare-and-swap.
 """
 
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
 
-from memhtml import config
 from memhtml.errors import MemhtmlError
+from memhtml.store.child import GitRun, git_failed, run_git
 
 HEX_DIGITS = frozenset("0123456789abcdef")
 ZERO_ID = "0" * 40
 
 # Words in a repository's own configuration that make its files mean something else.
-_UNUSUAL_SETTINGS = ("worktree", "refstorage", "objectformat", "[include", "bare = true")
+_UNUSUAL_SETTINGS = (
+    "worktree",
+    "refstorage",
+    "objectformat",
+    "[include",
+    "bare = true",
+    "sharedrepository",
+    "fsync",
+)
 _FORBIDDEN_IN_REFS = frozenset(" ~^:?*[\\\x7f")
 _REF_LOCK_WAIT_MS = 2000
-
-
-class GitRun(NamedTuple):
-    """What one git child answered; `stderr` is decoded for messages only."""
-
-    status: int
-    stdout: bytes
-    stderr: str
-
-
-def git_env(root: str) -> dict[str, str]:
-    """The environment for git children on `root`: no inherited `GIT_*`, nothing that could ask.
-
-    The ceiling keeps git from taking a repository further up when `root` has none.
-    """
-    env = config.git_environment()
-    env["GIT_TERMINAL_PROMPT"] = "0"
-    env["GIT_LITERAL_PATHSPECS"] = "1"
-    env["GIT_NO_REPLACE_OBJECTS"] = "1"  # libgit2 knows no replacements; both must see the same.
-    env["GIT_OPTIONAL_LOCKS"] = "0"
-    env["GIT_CEILING_DIRECTORIES"] = os.path.dirname(os.path.abspath(root))
-    return env
-
-
-def run_git(root: str, *arguments: str, stdin: bytes | None = None) -> GitRun:
-    """Run `git` on the repository whose work tree is `root`, never on one further up.
-
-    Hooks and the file system monitor are off. Raises `MemhtmlError` `ERR_GIT` when git cannot be
-    started; a failing git is the caller's to judge.
-    """
-    import subprocess  # 9 ms: most calls need no child.
-
-    command = ["git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-C", root]
-    try:
-        done = subprocess.run(
-            [*command, *arguments],
-            input=stdin if stdin is not None else b"",
-            capture_output=True,
-            env=git_env(root),
-            check=False,
-        )
-    except FileNotFoundError:
-        raise MemhtmlError("ERR_GIT", "git is not installed or not on the path") from None
-    except OSError as error:
-        raise MemhtmlError("ERR_GIT", f"git could not be started: {error.strerror}") from error
-    return GitRun(done.returncode, done.stdout, done.stderr.decode("utf-8", "replace").strip())
-
-
-def git_failed(subcommand: str, run: GitRun) -> MemhtmlError:
-    """The failure of a git child, in the words of spec `cli` §6.1."""
-    last = run.stderr.splitlines()[-1] if run.stderr else ""
-    detail = f": {last[:300]}" if last else ""
-    return MemhtmlError("ERR_GIT", f"git {subcommand} failed (exit {run.status}){detail}")
+_TABLE_MARK = b"\xfftOc\0\0\0\x02"
 
 
 def normalise_ref(name: str) -> str:
@@ -104,7 +58,7 @@ def require_worktree(root: str) -> None:
 
     Raises `MemhtmlError` `ERR_GIT`; when there is no such work tree it suggests `memhtml init`.
     """
-    if _plain_git_dir(root) is not None:
+    if plain_git_dir(root) is not None:
         return
     run = _rev_parse(root, "--show-toplevel") if os.path.isdir(root) else None
     if run is not None and run.status == 0:
@@ -137,7 +91,7 @@ def refused_owner(root: str) -> MemhtmlError:
 
 def git_dirs(root: str) -> tuple[str, str]:
     """The work tree's own git folder and the one shared by all work trees, absolute."""
-    plain = _plain_git_dir(root)
+    plain = plain_git_dir(root)
     if plain is not None:
         return plain, plain
     run = _rev_parse(root, "--absolute-git-dir", "--git-common-dir")
@@ -154,12 +108,12 @@ def resolve(root: str, ref: str) -> str | None:
     """
     if not valid_ref(ref):
         return None
-    git_dir = _plain_git_dir(root)
+    git_dir = plain_git_dir(root)
     if git_dir is not None:
         found = _read_ref(git_dir, ref)
         if found is None:
             return None
-        if _is_hex_id(found) and _is_commit(git_dir, found, ref):
+        if is_hex_id(found) and _is_commit(git_dir, found, ref):
             return found
     return _ask_commit(root, ref)
 
@@ -169,7 +123,7 @@ def final(root: str, ref: str) -> str:
 
     `ref` itself when it is no symbolic ref or does not exist; the last name may not exist either.
     """
-    git_dir = _plain_git_dir(root)
+    git_dir = plain_git_dir(root)
     if git_dir is not None and _symbolic(_read_small(os.path.join(git_dir, ref))) is None:
         return ref
     run = run_git(root, "symbolic-ref", "--quiet", ref)
@@ -185,9 +139,9 @@ def standing(root: str, ref: str) -> tuple[str | None, str | None]:
     """
     if not valid_ref(ref):
         return None, None
-    git_dir = _plain_git_dir(root)
+    git_dir = plain_git_dir(root)
     found = _read_ref(git_dir, ref) if git_dir is not None else ""
-    if found is not None and not _is_hex_id(found):
+    if found is not None and not is_hex_id(found):
         found = _ask_oid(root, ref)
     if found is None:
         return None, None
@@ -198,23 +152,23 @@ def standing(root: str, ref: str) -> tuple[str | None, str | None]:
 
 def head_commit(root: str) -> str | None:
     """HEAD's commit, or None on a branch without one."""
-    git_dir = _plain_git_dir(root)
+    git_dir = plain_git_dir(root)
     if git_dir is not None:
         text = _read_small(os.path.join(git_dir, "HEAD"))
         target = _symbolic(text)
         if target is not None:
             return resolve(root, target)
-        if text is not None and _is_hex_id(text) and _is_commit(git_dir, text, "HEAD"):
+        if text is not None and is_hex_id(text) and _is_commit(git_dir, text, "HEAD"):
             return text
     return _ask_commit(root, "HEAD")
 
 
 def checked_out(root: str) -> str | None:
     """The full name of the branch HEAD is on, also before its first commit; None when detached."""
-    git_dir = _plain_git_dir(root)
+    git_dir = plain_git_dir(root)
     if git_dir is not None and not os.path.islink(os.path.join(git_dir, "HEAD")):
         text = _read_small(os.path.join(git_dir, "HEAD"))
-        if text is not None and _is_hex_id(text):
+        if text is not None and is_hex_id(text):
             return None
         target = _symbolic(text)
         if target is not None and valid_ref(target):
@@ -231,7 +185,7 @@ def checked_out(root: str) -> str | None:
 
 def other_worktree_with(root: str, ref: str) -> str | None:
     """The path of another linked work tree that has `ref` checked out, or None."""
-    git_dir = _plain_git_dir(root)
+    git_dir = plain_git_dir(root)
     if git_dir is not None and not os.path.isdir(os.path.join(git_dir, "worktrees")):
         return None
     run = run_git(root, "worktree", "list", "--porcelain", "-z")
@@ -257,7 +211,7 @@ def swap(root: str, ref: str, new: str, old: str | None, message: str) -> bool:
     wait = f"core.filesRefLockTimeout={_REF_LOCK_WAIT_MS}"
     # A symbolic ref is the caller's to follow (`final`): what moves is what the caller looked at.
     words = ("update-ref", "--no-deref", "-m", note, ref, new, old or ZERO_ID)
-    run = run_git(root, "-c", wait, *words)
+    run = run_git(root, "-c", wait, *words, changes=True)
     if run.status == 0:
         return True
     if _ask_oid(root, ref) != old:
@@ -267,7 +221,7 @@ def swap(root: str, ref: str, new: str, old: str | None, message: str) -> bool:
 
 def delete_ref_if(root: str, ref: str, old: str) -> bool:
     """Delete `ref` when it stands at the object `old`; False when it does not."""
-    run = run_git(root, "update-ref", "--no-deref", "-d", ref, old)
+    run = run_git(root, "update-ref", "--no-deref", "-d", ref, old, changes=True)
     if run.status == 0:
         return True
     if _ask_oid(root, ref) != old:
@@ -289,7 +243,7 @@ def list_refs(root: str, prefix: str) -> list[tuple[str, str, int]]:
     return [(name, oid, int(date) if date.isdigit() else 0) for oid, date, name in fields]
 
 
-def _plain_git_dir(root: str) -> str | None:
+def plain_git_dir(root: str) -> str | None:
     """`<root>/.git` when it is an ordinary repository of ours whose files can be read directly."""
     git_dir = os.path.join(root, ".git")
     try:
@@ -322,7 +276,7 @@ def _rev_parse(root: str, *arguments: str) -> GitRun:
 def _ask_commit(root: str, name: str) -> str | None:
     run = _rev_parse(root, "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     text = run.stdout.decode("ascii", "replace").strip()
-    if run.status == 0 and _is_hex_id(text):
+    if run.status == 0 and is_hex_id(text):
         return text
     if "not a git repository" in run.stderr or "dubious ownership" in run.stderr:
         raise git_failed("rev-parse", run)
@@ -332,7 +286,7 @@ def _ask_commit(root: str, name: str) -> str | None:
 def _ask_oid(root: str, ref: str) -> str | None:
     run = _rev_parse(root, "--verify", "--quiet", "--end-of-options", ref)
     text = run.stdout.decode("ascii", "replace").strip()
-    return text if run.status == 0 and _is_hex_id(text) else None
+    return text if run.status == 0 and is_hex_id(text) else None
 
 
 def _read_ref(git_dir: str, ref: str) -> str | None:
@@ -351,17 +305,18 @@ def _read_ref(git_dir: str, ref: str) -> str | None:
 
 
 def _is_commit(git_dir: str, oid: str, ref: str) -> bool:
-    """Whether `oid` is known to be a commit without opening a pack.
+    """Whether `oid` is known to be a commit that is there, without asking git.
 
     A loose object says what it is in its first bytes. Git lets a branch stand at nothing but a
-    commit, so a packed one is believed for branches and HEAD and asked for elsewhere.
+    commit, so for branches and HEAD it is enough that a pack has the object. False decides
+    nothing: it may lie elsewhere.
     """
     path = os.path.join(git_dir, "objects", oid[:2], oid[2:])
     try:
         with open(path, "rb") as file:
             head = file.read(64)
     except FileNotFoundError:
-        return ref == "HEAD" or ref.startswith("refs/heads/")
+        return (ref == "HEAD" or ref.startswith("refs/heads/")) and _is_packed(git_dir, oid)
     except OSError:
         return False
     import zlib
@@ -370,6 +325,34 @@ def _is_commit(git_dir: str, oid: str, ref: str) -> bool:
         return zlib.decompressobj().decompress(head, 7) == b"commit "
     except zlib.error:
         return False
+
+
+def _is_packed(git_dir: str, oid: str) -> bool:
+    """Whether the table of a pack of this repository's own lists the object."""
+    folder = os.path.join(git_dir, "objects", "pack")
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return False
+    wanted = bytes.fromhex(oid)
+    tables = (os.path.join(folder, name) for name in names if name.endswith(".idx"))
+    return any(_lists(table, wanted) for table in tables)
+
+
+def _lists(table: str, wanted: bytes) -> bool:
+    """Whether a pack's table (version 2: 256 counts by first byte, then sorted ids) has an id."""
+    try:
+        with open(table, "rb", buffering=0) as file:
+            head = file.read(len(_TABLE_MARK) + 4 * 256)
+            if len(head) != len(_TABLE_MARK) + 4 * 256 or not head.startswith(_TABLE_MARK):
+                return False
+            end = len(_TABLE_MARK) + 4 * wanted[0]
+            low = int.from_bytes(head[end - 4 : end], "big") if wanted[0] else 0
+            high = int.from_bytes(head[end : end + 4], "big")
+            ids = os.pread(file.fileno(), 20 * (high - low), len(head) + 20 * low)
+    except OSError:
+        return False
+    return any(ids[at : at + 20] == wanted for at in range(0, len(ids), 20))
 
 
 def _read_small(path: str, limit_bytes: int = 4096) -> str | None:
@@ -386,5 +369,6 @@ def _symbolic(text: str | None) -> str | None:
     return text[4:].strip()
 
 
-def _is_hex_id(text: str) -> bool:
+def is_hex_id(text: str) -> bool:
+    """Whether a text is an object's id: 40 lower-case hex digits."""
     return len(text) == 40 and HEX_DIGITS.issuperset(text)

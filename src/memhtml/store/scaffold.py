@@ -16,6 +16,7 @@ from memhtml.errors import MemhtmlError, StorageError
 from memhtml.store import commit as commits
 from memhtml.store import index, refs
 from memhtml.store.atomic import write_all
+from memhtml.store.child import git_failed, run_git
 from memhtml.store.lock import DirectoryLock, checkout_lock
 from memhtml.store.repo import MODE_FILE, Repo
 from memhtml.store.tree import build_tree
@@ -136,9 +137,9 @@ def _make_repository(root: str) -> bool:
         raise MemhtmlError("ERR_GIT", f"a bare git repository cannot be a store: {root}")
     if not os.access(root, os.W_OK | os.X_OK):
         raise StorageError("init.write", f"{root}: Permission denied")
-    run = refs.run_git(root, "init", "--quiet", "--initial-branch=main")
+    run = run_git(root, "init", "--quiet", "--initial-branch=main")
     if run.status != 0:
-        raise refs.git_failed("init", run)
+        raise git_failed("init", run)
     return True
 
 
@@ -151,9 +152,9 @@ def _remove_repository(root: str) -> None:
 
 def _set_merge_driver(root: str) -> None:
     """The `merge=ours` attribute means nothing without it, and configuration is per clone."""
-    run = refs.run_git(root, "config", "--replace-all", "merge.ours.driver", "true")
+    run = run_git(root, "config", "--replace-all", "merge.ours.driver", "true")
     if run.status != 0:
-        raise refs.git_failed("config", run)
+        raise git_failed("config", run)
 
 
 def _lock(root: str) -> DirectoryLock:
@@ -252,9 +253,9 @@ def _commit(repo: Repo, head: str | None, files: dict[str, bytes]) -> str:
 
 def _listed(root: str, command: str, option: str, *version: str) -> dict[str, str]:
     """The object ids that a version or the index has at the scaffold's paths."""
-    run = refs.run_git(root, command, option, "-z", *version, "--", *scaffold_files())
+    run = run_git(root, command, option, "-z", *version, "--", *scaffold_files())
     if run.status != 0:
-        raise refs.git_failed(command, run)
+        raise git_failed(command, run)
     found = {}
     for line in run.stdout.split(b"\0")[:-1]:
         head, _, path = line.partition(b"\t")

@@ -232,21 +232,6 @@ def test_a_linked_worktree_is_a_store_of_its_own(root: str, tmp_path: Path) -> N
     assert own != common
 
 
-def test_inherited_git_variables_lead_nowhere_else(
-    root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    other = str(tmp_path / "other")
-    make_repository(other, {"x": b"x"})
-    for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"):
-        monkeypatch.setenv(name, os.path.join(other, ".git"))
-    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
-    monkeypatch.setenv("GIT_CONFIG_KEY_0", "core.bare")
-    monkeypatch.setenv("GIT_CONFIG_VALUE_0", "true")
-    run = refs.run_git(root, "rev-parse", "--show-toplevel")
-    assert os.fsdecode(run.stdout).strip() == root
-    assert not any(name in refs.git_env(root) for name in ("GIT_DIR", "GIT_CONFIG_COUNT"))
-
-
 def refused(root: str) -> MemhtmlError:
     with pytest.raises(MemhtmlError) as caught:
         refs.require_worktree(root)
@@ -293,6 +278,41 @@ def test_a_repository_of_another_user_is_refused_unless_git_trusts_it(
     refs.require_worktree(root)
     assert refs.resolve(root, MAIN) == refs.head_commit(root) is not None
     assert Repo(root).commit_exists(str(refs.head_commit(root)))
+
+
+@pytest.mark.parametrize("where", ["refs", "packed-refs"])
+def test_a_branch_whose_commit_is_gone_counts_as_absent(root: str, where: str) -> None:
+    """Neither loose nor in a pack, although there are packs (spec `sessions` §3)."""
+    git(root, "gc", "-q")
+    lost = "12" * 20
+    if where == "refs":
+        put_file(root, ".git/refs/heads/lost", f"{lost}\n".encode())
+    else:
+        with open(os.path.join(root, ".git", "packed-refs"), "a") as file:
+            file.write(f"{lost} refs/heads/lost\n")
+    assert refs.resolve(root, "refs/heads/lost") is None
+    git(root, "symbolic-ref", "HEAD", "refs/heads/lost")
+    assert refs.head_commit(root) is None
+    assert refs.resolve(root, MAIN) is not None
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_commit_in_any_pack_is_found(root: str, version: int) -> None:
+    for n in range(3):
+        put_file(root, "areas/a.html", b"%d\n" % n)
+        git(root, "commit", "-qam", "more")
+        git(root, "branch", f"b{n}")
+        git(root, "-c", f"pack.indexVersion={version}", "repack", "-qd")
+    packs = os.listdir(os.path.join(root, ".git", "objects", "pack"))
+    assert len([name for name in packs if name.endswith(".idx")]) == 3
+    for n in range(3):
+        assert refs.resolve(root, f"refs/heads/b{n}") == line(root, "rev-parse", f"b{n}")
+
+
+def test_a_commit_in_an_alternate_is_found(root: str, tmp_path: Path) -> None:
+    other = str(tmp_path / "other")
+    git(root, "clone", "-q", "--shared", root, other)
+    assert refs.resolve(other, MAIN) == refs.resolve(root, MAIN) == refs.head_commit(other)
 
 
 def test_other_object_formats_are_refused(tmp_path: Path) -> None:
