@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import psutil
 import pytest
 from tests.support.store import commit_on, git, line, make_repository
 
@@ -79,11 +78,30 @@ def wait_for(path: Path) -> str:
 
 def alive(pid: int) -> bool:
     """Whether a process that is not ours to wait for still runs."""
+    return state_of(pid)[0] not in ("Z", "X")
+
+
+def parent_of(pid: int) -> int:
+    """The number of a process's parent."""
+    return int(state_of(pid)[1])
+
+
+def state_of(pid: int) -> list[str]:
+    """What the kernel says of a process behind its name: its state, its parent and more."""
     try:
         with open(f"/proc/{pid}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] not in ("Z", "X")
+            return file.read().rpartition(")")[2].split()
     except OSError:
-        return False
+        return ["X", "0"]
+
+
+def command_of(pid: int) -> list[bytes]:
+    """A process's command line."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return file.read().split(b"\0")
+    except OSError:
+        return []
 
 
 def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> Path:
@@ -158,10 +176,10 @@ def child_of(pid: int, word: str) -> int:
     """The git child of a process with `word` on its command line, once it waits for something."""
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
-        for found in psutil.Process(pid).children():
-            if word in found.cmdline():
+        for found in filter(str.isdigit, os.listdir("/proc")):
+            if parent_of(int(found)) == pid and word.encode() in command_of(int(found)):
                 time.sleep(0.05)
-                return found.pid
+                return int(found)
         time.sleep(0.005)
     raise AssertionError("no git child")
 
