@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from memhtml_format.html import parse, walk
+from memhtml_format.html import walk
 from memhtml_format.text import ASCII_SPACE, words
 from memhtml_format.vocab import PREFIX
 
 if TYPE_CHECKING:
-    from selectolax.lexbor import LexborNode
+    from memhtml_format.scan import Scan
 
 _ELEMENTS = words(
     "iframe frame frameset object embed applet portal base form input button textarea select "
@@ -24,28 +24,31 @@ _ATTRIBUTES = frozenset({"srcdoc", "srcset", "ping", "formaction", "background",
 _ADDRESSES = frozenset({"href", "src", "cite", "action", "data", "poster", "longdesc"})
 _SCHEMES = frozenset({"http", "https", "mailto"})
 _PLAIN_RELS = frozenset({"canonical", "alternate", "license"})
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*+):")
-_PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]*+", re.IGNORECASE)
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]*", re.IGNORECASE)
 _PICTURE_CHARS = 65_536
 _CONTROLS_AND_SPACE = "".join(map(chr, range(0x21)))
 _DROPPED = str.maketrans("", "", "\t\n\r")
 
 
-def active_content(text: str) -> list[str]:
+def active_content(found: Scan) -> list[str]:
     """One sentence per thing that could run, frame, post or fetch, in document order.
 
-    Raises `TooTangled`.
+    `found` was scanned with `at_door`. What templates hold comes last.
     """
-    found: dict[str, None] = {}
-    waiting: list[LexborNode | None] = [parse(text).root]
+    said: dict[str, None] = {}
+    for tag, attributes in found.met or ():
+        said.update(dict.fromkeys(_judge(tag, attributes)))
+    waiting = list(found.templates)
     while waiting:
-        for tag, node, entering in walk(waiting.pop(0)):
-            if not entering or tag.startswith("-"):
-                continue
-            found.update(dict.fromkeys(_judge(tag, node.attributes)))
-            if tag == "template":
-                waiting += [fragment.first_child for fragment in node.template_fragments()]
-    return list(found)
+        for fragment in waiting.pop(0).template_fragments():
+            for tag, node, entering in walk(fragment.first_child):
+                if not entering or tag.startswith("-"):
+                    continue
+                said.update(dict.fromkeys(_judge(tag, node.attributes)))
+                if tag == "template":
+                    waiting.append(node)
+    return list(said)
 
 
 def _judge(tag: str, attributes: dict[str, str | None]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The two spellings of an instant, and the writer's stamp (spec `format` §3.4)."""
+"""The two spellings of an instant (spec `format` §3.4), and the stamps that programs write."""
 
 from __future__ import annotations
 
@@ -26,3 +26,9 @@ def is_instant(text: str) -> bool:
 def second(at_s: float) -> str:
     """The whole-second UTC stamp of a Unix time in seconds."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at_s))
+
+
+def millisecond(at_s: float) -> str:
+    """The UTC stamp of a Unix time in seconds, milliseconds included; 1970 for an earlier time."""
+    whole_ms = int(max(at_s, 0.0) * 1000)
+    return f"{second(whole_ms // 1000)[:-1]}.{whole_ms % 1000:03d}Z"

@@ -104,7 +104,10 @@ def read(path: str, data: bytes) -> Reading:
 
     `path` is normalised; only `archived` depends on it, and it is not judged here.
     """
-    found = _scan(data)
+    return _reading(path, data, _scan(data))
+
+
+def _reading(path: str, data: bytes, found: Scan | Problem) -> Reading:
     if isinstance(found, Problem):
         return Reading(None, (found,), ())
     problems = tuple(_problems(found))
@@ -129,15 +132,13 @@ def content_hash(data: bytes) -> str | None:
 
 def active_content(data: bytes) -> tuple[Problem, ...]:
     """The findings of the door rule P4 (spec `format` §3.7); empty for what cannot be parsed."""
-    from memhtml_format.doors import active_content as judge
+    return _active_content(_scan(data, at_door=True))
 
-    text = html.decode(data)
-    if text is None:
-        return ()
-    try:
-        return tuple(Problem("P4", sentence) for sentence in judge(text))
-    except html.TooTangled:
-        return ()
+
+def read_at_door(path: str, data: bytes) -> tuple[Reading, tuple[Problem, ...]]:
+    """`read` and `active_content` of one file, which is parsed once."""
+    found = _scan(data, at_door=True)
+    return _reading(path, data, found), _active_content(found)
 
 
 def door_problems(path: str, data: bytes) -> tuple[str, ...]:
@@ -146,9 +147,9 @@ def door_problems(path: str, data: bytes) -> tuple[str, ...]:
     The path rule comes first with the prefix `path: `, then §3.6 in its order, then P4.
     """
     fault = paths.problem(path)
+    reading, active = read_at_door(path, data)
     said = [f"path: {fault}"] if fault else []
-    said += [problem.text for problem in read(path, data).problems]
-    said += [problem.text for problem in active_content(data)]
+    said += [problem.text for problem in (*reading.problems, *active)]
     return tuple(said)
 
 
@@ -183,7 +184,7 @@ def head_view(data: bytes) -> HeadView | None:
     )
 
 
-def _scan(data: bytes) -> Scan | Problem:
+def _scan(data: bytes, *, at_door: bool = False) -> Scan | Problem:
     text = html.decode(data)
     if text is None:
         return Problem("U1", _NOT_UTF8)
@@ -191,9 +192,17 @@ def _scan(data: bytes) -> Scan | Problem:
     from memhtml_format.scan import scan
 
     try:
-        return scan(html.parse(text))
+        return scan(html.parse(text), at_door=at_door)
     except html.TooTangled as error:
         return Problem("U2", str(error))
+
+
+def _active_content(found: Scan | Problem) -> tuple[Problem, ...]:
+    if isinstance(found, Problem):
+        return ()
+    from memhtml_format.doors import active_content as judge
+
+    return tuple(Problem("P4", sentence) for sentence in judge(found))
 
 
 # Constraints, in the order of spec `format` §3.6.
@@ -345,10 +354,11 @@ def _record(path: str, data: bytes, found: Scan) -> Record:
 
     claim = trim(collapse_ascii("".join(found.claim)))
     slot = frame(claim)
+    canonical, body = found.texts()
     return Record(
         path=path,
         blob_sha=blob_sha(data),
-        content_hash=hash_of_canonical(found.canonical_text()),
+        content_hash=hash_of_canonical(canonical),
         archived=paths.is_archived(path),
         memory_type=_first(found, "type") or "",
         status=_first(found, "status") or "",
@@ -365,7 +375,7 @@ def _record(path: str, data: bytes, found: Scan) -> Record:
         entities=tuple(filter(None, _values(found, "entity"))),
         links=_links(found),
         facets=tuple(Facet(facet.name, facet.value, facet.number) for facet in found.facets),
-        body_text=found.body_text(),
+        body_text=body,
         disclosure_text=_disclosure(claim, found),
         derived_entities=tuple(_derived(found)),
     )

@@ -105,7 +105,8 @@ def render(draft: Draft, at: str) -> Rendered:
     ]
     page = scrub("\n".join(lines))
     data = page.encode()
-    problems = [*record.read("", data).problems, *record.active_content(data)]
+    reading, active = record.read_at_door("", data)
+    problems = (*reading.problems, *active)
     return Rendered(page, content_hash, tuple(problem.text for problem in problems))
 
 

@@ -21,6 +21,8 @@ _KNOWN = words(
     "figcaption pre kbd samp var details summary aside abbr section table caption thead tbody tr "
     "th td ul ol a strong em address"
 )
+_QUIET = _KNOWN - {"link"}
+"""Names that say nothing to the door rule; a link does, even without attributes."""
 _UNDER_FIGURE = frozenset({"div", "span"})
 _CODE = frozenset({"script", "style"})
 _DEEPEST_SPAN = 32
@@ -54,9 +56,13 @@ class Scan:
     """What stands in one document; lists and dicts are in document order.
 
     `metas` holds the values of each full name, `links` the pairs of `rel` and `href` values.
+    `met` is None, or collects what the door rule judges: elements with attributes or with names
+    that are not quiet, and then the templates.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, at_door: bool = False) -> None:
+        self.met: list[tuple[str, Attributes]] | None = [] if at_door else None
+        self.templates: list[LexborNode] = []
         self.titles = 0
         self.title_text = ""
         self.metas: dict[str, list[str]] = {}
@@ -90,13 +96,15 @@ class Scan:
         self._spans: list[_Span] = []
         self._lists: list[tuple[int, str | None]] = []
 
-    def canonical_text(self) -> str:
-        """The canonical text of the first article (spec `format` §5)."""
-        return canonical(self.pieces, self.verbatim)
+    def texts(self) -> tuple[str, str]:
+        """The canonical text of the first article (spec `format` §5), and the body text of §4.1.
 
-    def body_text(self) -> str:
-        """The canonical text with the white space of `pre` collapsed as well (§4.1)."""
-        return trim(collapse_ascii("".join(self.pieces)))
+        The latter has the white space of `pre` collapsed as well.
+        """
+        whole = canonical(self.pieces, self.verbatim)
+        if not self.verbatim:
+            return whole, trim(whole)
+        return whole, trim(collapse_ascii("".join(self.pieces)))
 
     def text(self, value: str, parent: str) -> None:
         """A text node directly below an element named `parent`."""
@@ -114,9 +122,12 @@ class Scan:
         attributes = node.attributes
         if attributes:
             self._judge_attributes(attributes)
+        if self.met is not None and (attributes or tag not in _QUIET):
+            self.met.append((tag, attributes))
         if tag not in _KNOWN and not (tag in _UNDER_FIGURE and self._open["figure"]):
             (self.scripts if tag in _CODE else self.unknown)[tag] = None
             if tag == "template":
+                self.templates.append(node)
                 self._look_into(node)
         if self._in_article and tag not in INLINE:
             self.pieces.append(" ")
@@ -324,9 +335,12 @@ _LEAVE: dict[str, _Leave] = {
 }
 
 
-def scan(tree: LexborHTMLParser) -> Scan:
-    """The whole document in one pass; the contents of templates are not part of it."""
-    found = Scan()
+def scan(tree: LexborHTMLParser, *, at_door: bool = False) -> Scan:
+    """The whole document in one pass; the contents of templates are not part of it.
+
+    `at_door` fills `met` for `doors`.
+    """
+    found = Scan(at_door=at_door)
     stack: list[tuple[LexborNode, str]] = []
     node = tree.root
     while node is not None:

@@ -15,15 +15,15 @@ from memhtml_format.text import words
 
 _WS = r" \t\n\f\r"
 _MARKUP = re.compile(r"<(?:([A-Za-z])|/([A-Za-z])|(!--)|(!\[CDATA\[)|([!?]|/(?!>)))")
-_NAME = re.compile(rf"[^{_WS}/>]*+")
+_NAME = re.compile(rf"[^{_WS}/>]*")
 _ATTRIBUTE = re.compile(
-    rf"[{_WS}/]*+([^{_WS}/>][^{_WS}/>=]*+)"
-    rf"(?:[{_WS}]*+=[{_WS}]*+(?:\"([^\"]*+)(?:\"|\Z)|'([^']*+)(?:'|\Z)|([^{_WS}>]*+)))?+"
+    rf"[{_WS}/]*([^{_WS}/>][^{_WS}/>=]*)"
+    rf"(?:[{_WS}]*=[{_WS}]*(?:\"([^\"]*)(?:\"|\Z)|'([^']*)(?:'|\Z)|([^{_WS}>]*)))?"
 )
-_TAG_END = re.compile(rf"[{_WS}/]*+>")
+_TAG_END = re.compile(rf"[{_WS}/]*>")
 _COMMENT_END = re.compile(r"--!?>")
 _SCRIPT_STEP = re.compile(rf"<!--|-->|<(/?)script(?=[{_WS}/>])", re.IGNORECASE | re.ASCII)
-_REFERENCE = re.compile(r"&(?:#([0-9]++)|#[xX]([0-9A-Fa-f]++)|([A-Za-z][A-Za-z0-9]{0,40}))(;?)")
+_REFERENCE = re.compile(r"&(?:#([0-9]+)|#[xX]([0-9A-Fa-f]+)|([A-Za-z][A-Za-z0-9]{0,40}))(;?)")
 _UPPER = str.maketrans({chr(code): chr(code + 32) for code in range(0x41, 0x5B)})
 
 _RAW_TEXT = words("title textarea style xmp iframe noembed noframes script")

@@ -27,10 +27,11 @@ class Readings:
         """`problems`, then what the door rule P4 refuses in newly written files (§3.7)."""
         found = self._doors.get(html)
         if found is None:
-            from memhtml_format.record import active_content
+            from memhtml_format.record import read_at_door
 
-            active = tuple(problem.text for problem in active_content(_bytes(html)))
-            found = self._doors[html] = (*self.problems(html), *active)
+            reading, active = read_at_door("", _bytes(html))
+            self._readings.setdefault(html, _slim(reading))
+            found = self._doors[html] = tuple(p.text for p in (*reading.problems, *active))
         return found
 
     def record(self, html: str) -> Record | None:
@@ -53,8 +54,15 @@ class Readings:
         if found is None:
             from memhtml_format.record import read
 
-            found = self._readings[html] = read("", _bytes(html))
+            found = self._readings[html] = _slim(read("", _bytes(html)))
         return found
+
+
+def _slim(reading: Reading) -> Reading:
+    """The reading without the long texts that no rule asks for: a batch may hold 64 MiB of HTML."""
+    if reading.record is None:
+        return reading
+    return reading._replace(record=reading.record._replace(body_text="", disclosure_text=""))
 
 
 def _bytes(html: str) -> bytes:
