@@ -6,6 +6,7 @@ Asks the host for nothing but the command folder and, on the copy back end, the 
 from __future__ import annotations
 
 import resource
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from memhtml_sandbox import languages, plan, tools
@@ -37,6 +38,7 @@ class Request(NamedTuple):
     read_only: bool
     begun_s: float
     until_s: float
+    meanwhile: Sequence[Callable[[], object]] = ()
 
 
 class Room(NamedTuple):

@@ -14,7 +14,7 @@ import os
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, Self
 
 from memhtml_sandbox import cgroup, languages
@@ -70,10 +70,13 @@ class Runner:
         lang: Literal["bash", "js"] = "bash",
         limits: Limits = DEFAULT,
         read_only: bool = False,
+        meanwhile: Sequence[Callable[[], object]] = (),
     ) -> Iterator[Run]:
         """Run a script once; inside the block every process of it is dead and changes can be read.
 
-        A read-only run has no change set and no layer (spec `sandbox` §4.2). Raises `ValueError`
+        A read-only run has no change set and no layer (spec `sandbox` §4.2). The calls of
+        `meanwhile` are made one by one whenever the run needs nothing, as far as its time goes; its
+        deadlines wait for each, so they are of milliseconds. Raises `ValueError`
         for limits out of range, `SandboxUnavailable` or `NodeMissing` when this host cannot do it,
         `SandboxFailed` for a failure of the runtime, and here, not in `Sandbox`, `SetupFailed`. An
         interrupt kills the run before it goes on.
@@ -83,7 +86,9 @@ class Runner:
             raise ValueError("a read-only run has no session layer")
         language, limits = languages.find(lang), check(limits)
         until_s = begun_s + (limits.timeout_ms + limits.grace_ms) / 1_000
-        request = Request(lower, layer, script, language, limits, read_only, begun_s, until_s)
+        request = Request(
+            lower, layer, script, language, limits, read_only, begun_s, until_s, meanwhile
+        )
         outcome, upper = self._attempt(request)
         run = Run(outcome, begun_s, until_s, self._reader(request, outcome, upper))
         try:
@@ -125,7 +130,9 @@ class Runner:
             ends.close_theirs()
             started = Started(forked.pid, forked.pidfd, *ends.ours, sampled=group is None)
             before = self._before(spawner, request, forked.upper)
-            supervisor = Supervisor(started, request.limits, request.begun_s, before)
+            supervisor = Supervisor(
+                started, request.limits, request.begun_s, before, request.meanwhile
+            )
             stack.callback(lambda: spawner.end(forked.pid, supervisor.init_pid))
             outcome = supervisor.watch()
             if group is not None and cgroup.ran_out_of_memory(group):

@@ -11,7 +11,7 @@ import os
 import select
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 from memhtml_sandbox.errors import SandboxFailed
@@ -87,11 +87,16 @@ class Supervisor:
         limits: Limits,
         begun_s: float,
         before: Callable[[int], None],
+        meanwhile: Sequence[Callable[[], object]] = (),
     ) -> None:
-        """`before` gets the pid of the sandbox's init while that waits for the script to start."""
+        """`before` gets the pid of the sandbox's init while that waits for the script to start.
+
+        The calls of `meanwhile` are made in turn, each when nothing else is to be done.
+        """
         self._run = started
         self._limits = limits
         self._before = before
+        self._spare = list(reversed(meanwhile))
         self._out = _Capture(limits.stdout_bytes)
         self._err = _Capture(limits.stderr_bytes)
         self._status = b""
@@ -140,6 +145,7 @@ class Supervisor:
     def _expect_death(self) -> None:
         if not self._dying:
             self._dying = True
+            self._spare.clear()
             self._sample_s = None
             self._deadline_s = time.monotonic() + DEATH_MS / 1_000
 
@@ -152,8 +158,11 @@ class Supervisor:
                 self._sample(now)
             until = self._deadline_s if self._sample_s is None else self._sample_s
             wait_ms = (min(until, self._deadline_s) - time.monotonic()) * 1_000
-            for fd, _ in self._poll.poll(max(0.0, wait_ms)):
+            ready = self._poll.poll(0 if self._spare else max(0.0, wait_ms))
+            for fd, _ in ready:
                 self._take(fd)
+            if not ready and self._spare:
+                self._spare.pop()()
 
     def _drain_quietly(self) -> None:
         """After an exception the first one counts, not what the clean-up runs into."""

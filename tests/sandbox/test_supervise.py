@@ -116,6 +116,42 @@ def test_the_init_is_shown_before_the_script_may_start(fake: Callable[[str], Fak
     assert outcome.init_pid == seen[0]
 
 
+def test_what_may_be_done_meanwhile_is_done_in_turn_and_no_longer_than_the_run(
+    fake: Callable[[str], Fake],
+) -> None:
+    done: list[int] = []
+
+    def step(number: int) -> Callable[[], None]:
+        return lambda: (time.sleep(0.02), done.append(number))[1]
+
+    run = fake(PREFACE + "sleep 0.2; code=5" + EPILOGUE)
+    steps = [step(number) for number in range(1_000)]
+    outcome = Supervisor(run.started(), Limits(), time.monotonic(), nothing, steps).watch()
+    assert outcome.exit_code == 5
+    assert done == list(range(len(done)))
+    assert 3 <= len(done) < 500
+
+
+def test_deadline_is_kept_between_the_steps_of_what_is_done_meanwhile(
+    fake: Callable[[str], Fake],
+) -> None:
+    steps = [lambda: time.sleep(0.01)] * 1_000
+    run = fake(PREFACE + "wait" + EPILOGUE)
+    limits, begun_s = Limits(timeout_ms=100), time.monotonic()
+    assert Supervisor(run.started(), limits, begun_s, nothing, steps).watch().killed == "timeout"
+    assert time.monotonic() - begun_s < 5
+
+
+def test_failure_of_what_is_done_meanwhile_kills_and_goes_on(fake: Callable[[str], Fake]) -> None:
+    def fail() -> None:
+        raise LookupError
+
+    run = fake(PREFACE + "wait; code=0" + EPILOGUE)
+    with pytest.raises(LookupError):
+        Supervisor(run.started(), Limits(), time.monotonic(), nothing, [fail]).watch()
+    assert run.process.wait(timeout=5) != 0
+
+
 def test_output_beyond_the_cap_is_read_counted_and_dropped(fake: Callable[[str], Fake]) -> None:
     body = "head -c 300000 /dev/zero; head -c 70 /dev/zero >&2; code=0"
     limits = Limits(stdout_bytes=100_000, stderr_bytes=70)
