@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -113,3 +114,57 @@ def test_the_console_script_answers_as_the_module_does(tmp_path: Path) -> None:
     script.chmod(0o755)
     ran = subprocess.run([script, "session", "commit"], capture_output=True, check=False)
     assert (ran.returncode, ran.stdout) == (2, fresh("session", "commit").stdout)
+
+
+UPKEEP = """
+import os, signal, sys
+from memhtml.cli import main as edge
+from memhtml.cli.call import Answer
+def act():
+    {act}
+edge.handler = lambda command: lambda call: Answer("cli.manifest", {{}}, afterwards=act)
+sys.exit(edge.main(["manifest"]))
+"""
+
+
+def with_upkeep(act: str) -> subprocess.Popen[bytes]:
+    """A call that does `act` once its answer is out."""
+    return subprocess.Popen(
+        [sys.executable, "-c", UPKEEP.format(act=act)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=reset_signals,
+    )
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        "os.kill(os.getpid(), signal.SIGTERM)",
+        "os.kill(os.getpid(), signal.SIGINT)",
+        "raise SystemExit(9)",
+        "raise RuntimeError",
+    ],
+)
+def test_what_ends_the_upkeep_never_changes_the_status_of_the_answer(act: str) -> None:
+    with with_upkeep(act) as child:
+        stdout, stderr = child.communicate(timeout=30)
+    assert (child.returncode, stdout[:1], stderr) == (0, b"{", b"")
+
+
+def test_whoever_reads_to_the_end_does_not_wait_for_the_upkeep() -> None:
+    with with_upkeep("os.read(0, 1)") as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        assert child.stdin is not None
+        for stream in (child.stdout, child.stderr):
+            while select.select([stream], [], [], 30)[0]:
+                if not os.read(stream.fileno(), 4096):
+                    break
+            else:
+                child.kill()
+                pytest.fail("the stream stayed open")
+        assert child.poll() is None
+        child.stdin.close()
+        assert child.wait(timeout=30) == 0

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from importlib import import_module
 
-from memhtml.cli import envelope, parse, registry
+from memhtml.cli import parse, registry
 from memhtml.errors import MemhtmlError
 
 TYPE_CHECKING = False
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from memhtml.cli.call import Answer, Call
 
-STDOUT = 1
+STDOUT, STDERR = 1, 2
 STATUS_BROKEN_OUTPUT = 1
 STATUS_INTERRUPTED = 130
 STATUS_TERMINATED = 143
@@ -70,11 +71,15 @@ def invoke(argv: Sequence[str], *, terminal: bool = False) -> Outcome:
         command, args = parse.command_of(scanned)
         call = parse.call_of(scanned, command, args, terminal)
         answer = handler(command)(call)
+        from memhtml.cli import envelope  # With `json`; by now most handlers have that.
+
         if answer.markdown is not None:
             return Outcome(answer.exit_status, envelope.utf8(answer.markdown), answer.stderr)
         text = envelope.success(answer.type, answer.data, dense=dense)
         return Outcome(answer.exit_status, text, answer.stderr, answer.afterwards)
     except MemhtmlError as error:
+        from memhtml.cli import envelope
+
         suggestions = _suggestions(error, command)
         text = envelope.failure(error.code, str(error), suggestions, dense=dense)
         return Outcome(error.exit_status, text)
@@ -107,6 +112,8 @@ def _unexpected(error: Exception, dense: bool) -> Outcome:
     """A bug: the class name for the caller, the traceback for whoever mends it."""
     import traceback  # 5 ms, only here.
 
+    from memhtml.cli import envelope
+
     name = type(error).__name__
     text = envelope.failure("ERR_UNKNOWN", f"unexpected failure: {name}", dense=dense)
     return Outcome(1, text, "".join(traceback.format_exception(error)))
@@ -132,15 +139,18 @@ def _on_terminal() -> bool:
 
 
 def _do_afterwards(act: Callable[[], None]) -> None:
-    """Let the reader go first: it has the whole answer and waits for the end of the stream."""
-    try:
-        # Not merely closed: the next file that is opened would be standard output.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
-        act()
-    except Exception as error:
-        from memhtml import log
+    """Let the readers go first: they have the whole answer and wait for the end of the streams.
 
-        log.warn(f"some upkeep was left undone: {type(error).__name__}: {error}")
+    Whatever ends the upkeep early, a signal too, the answer is out and its status stands; nobody is
+    left to tell.
+    """
+    # A signal is no other exception here.
+    with contextlib.suppress(BaseException):
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        for stream in (STDOUT, STDERR):
+            # Not merely closed: the next file that is opened would be standard output.
+            os.dup2(nothing, stream)
+        act()
 
 
 def _print(data: bytes) -> bool:
