@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memhtml_format.instants import is_instant, second
+from memhtml_format.instants import is_instant, millisecond, second
 
 
 @pytest.mark.parametrize(
@@ -49,3 +49,15 @@ def test_anything_else_is_no_instant(written: str) -> None:
 def test_stamps_are_instants_of_whole_seconds(at_s: float) -> None:
     assert is_instant(second(at_s))
     assert len(second(at_s)) == 20
+
+
+@given(st.floats(0, 4e9))
+def test_stamps_with_milliseconds_keep_the_second(at_s: float) -> None:
+    stamp = millisecond(at_s)
+    assert len(stamp) == 24
+    assert second(int(at_s * 1000) // 1000) == f"{stamp[:19]}Z"
+
+
+def test_stamps_with_milliseconds_are_cut_and_begin_with_1970() -> None:
+    assert millisecond(1.9999) == "1970-01-01T00:00:01.999Z"
+    assert millisecond(-5.0) == "1970-01-01T00:00:00.000Z"
