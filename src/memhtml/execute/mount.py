@@ -1,22 +1,19 @@
 """One version of the corpus, mounted for scripts: its lower tree, its head, and the run itself.
 
 Shared by every command that runs a script. The head database is open only while something is asked
-of it, never while a script runs (`design.md` §4).
+of it, never while a script runs (`design.md` §4), and no sooner than it is asked.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from memhtml import __version__, config, log
-from memhtml.corpus.head import open_head
 from memhtml.errors import StorageError
-from memhtml.execute.script import Script
-from memhtml.store.repo import Repo
-from memhtml_sandbox.cache import CorpusCache
+from memhtml.execute.place import cache_folder, open_cache
 from memhtml_sandbox.errors import SandboxFailed, SandboxUnavailable
 from memhtml_sandbox.limits import Limits
 from memhtml_sandbox.lower import NO_LAYER, Lower, SessionLayer
@@ -28,21 +25,45 @@ if TYPE_CHECKING:
     from memhtml.corpus.fold import Folded
     from memhtml.corpus.head import Head
     from memhtml.corpus.interface import Corpus
+    from memhtml.execute.script import Script
+    from memhtml.store.repo import Repo
     from memhtml_sandbox.result import Run
     from memhtml_sandbox.spawner import Spawner
 
 
 class HeadSource:
-    """The records of commits, for the lower trees: which files, says the head; bytes, says git."""
+    """The records of commits, for the lower trees: which files, says the head; bytes, says git.
 
-    def __init__(self, root: str, ref: str, repo: Repo) -> None:
+    `reports` has how the head of each commit was loaded, by the first time it was opened.
+    """
+
+    def __init__(self, root: str, ref: str) -> None:
         self.root = root
         self.ref = ref
-        self.repo = repo
+        self.reports: dict[str, dict[str, Any]] = {}
+        self._repo: Repo | None = None
+
+    @property
+    def repo(self) -> Repo:
+        """The store's objects."""
+        if self._repo is None:
+            from memhtml.store.repo import Repo
+
+            self._repo = Repo(self.root)
+        return self._repo
+
+    def open(self, sha: str) -> Head:
+        """The head at a commit, in a read transaction of its own; the caller closes it."""
+        # Not at the top: a script over a lower tree that stands ready can start before.
+        from memhtml.corpus.head import open_head
+
+        head = open_head(self.root, self.ref, sha, repo=self.repo)
+        self.reports.setdefault(sha, head.report.to_json())
+        return head
 
     def files(self, sha: str) -> Iterator[tuple[str, bytes]]:
         """Every record of the commit with its bytes."""
-        with open_head(self.root, self.ref, sha, repo=self.repo) as head:
+        with self.open(sha) as head:
             for path, blob in head.record_blobs():
                 yield path, self.repo.data(blob)
 
@@ -51,9 +72,9 @@ class HeadSource:
         if not self.repo.commit_exists(old):
             raise LookupError(f"no commit {old}")
         changes = [change.path for change in self.repo.difference(old, new)]
-        with open_head(self.root, self.ref, old, repo=self.repo) as head:
+        with self.open(old) as head:
             before = {path for path in changes if head.record(path) is not None}
-        with open_head(self.root, self.ref, new, repo=self.repo) as head:
+        with self.open(new) as head:
             for path in changes:
                 data = head.read(path) if head.record(path) is not None else None
                 if data is not None or path in before:
@@ -98,28 +119,27 @@ class Mount:
     """A lower tree that stands ready, and the sandbox that runs scripts over it."""
 
     def __init__(self, root: str, ref: str, sha: str, spawner: Spawner | None = None) -> None:
-        self.root = root
-        self.ref = ref
         self.sha = sha
-        self.repo = Repo(root)
         settings = config.sandbox()
         self.support = support(cache_folder(root, settings), settings)
         self.sandbox = Sandbox(self.support, spawner=spawner)
         self.cache = open_cache(root, settings)
-        self.source = HeadSource(root, ref, self.repo)
-        self.loaded: dict[str, Any] = {}
+        self.source = HeadSource(root, ref)
         self.layers = Layers(Lower(sha, ()))
 
     def seat(self) -> None:
-        """Load the head once for the report, and bring the lower tree to the commit."""
-        with self.head() as head:
-            self.loaded = head.report.to_json()
+        """Bring the lower tree to the commit; the head is asked only when that changes it."""
         with storage_errors():
             self.layers = Layers(self.cache.ensure(self.source, self.sha))
 
-    def head(self) -> AbstractContextManager[Head]:
-        """The head at the commit, in a read transaction of its own."""
-        return open_head(self.root, self.ref, self.sha, repo=self.repo)
+    def head(self) -> Head:
+        """The head at the commit, in a read transaction of its own; the caller closes it."""
+        return self.source.open(self.sha)
+
+    @property
+    def loaded(self) -> dict[str, Any]:
+        """The `head` object of the payload (spec `sessions` §4.1), once the head was opened."""
+        return self.source.reports[self.sha]
 
     def read(self, path: str) -> bytes | None:
         """The base's bytes at a path."""
@@ -132,12 +152,18 @@ class Mount:
 
     @contextmanager
     def run(
-        self, script: Script, *, limits: Limits | None = None, read_only: bool = False
+        self,
+        script: Script,
+        *,
+        limits: Limits | None = None,
+        read_only: bool = False,
+        meanwhile: Sequence[Callable[[], object]] = (),
     ) -> Iterator[Run]:
         """Run the script; every process of it is dead when the block starts.
 
-        Errors raised: `exec.sandbox-load`, `exec.node-missing`, `exec.seed`, `exec.run`,
-        `exec.harvest` as `StorageError`.
+        `meanwhile` is what may be done while it runs, in short steps. Errors raised,
+        as `StorageError`: `exec.sandbox-load`, `exec.node-missing`, `exec.seed`, `exec.run`,
+        `exec.harvest`.
         """
         bounds = (limits or Limits())._replace(timeout_ms=script.timeout_ms)
         with (
@@ -149,6 +175,7 @@ class Mount:
                 lang=script.lang,
                 limits=bounds,
                 read_only=read_only,
+                meanwhile=meanwhile,
             ) as run,
         ):
             yield run
@@ -198,46 +225,6 @@ def support(cache_dir: str, settings: config.SandboxSettings) -> Support:
     return found
 
 
-def owner(settings: config.SandboxSettings) -> tuple[int, int]:
-    """The ids that own the lower trees: the sandbox's for root, else the caller's."""
-    uid, gid = os.geteuid(), os.getegid()
-    return (settings.uid, settings.uid) if uid == 0 else (uid, gid)
-
-
-def cache_folder(root: str, settings: config.SandboxSettings) -> str:
-    """Where the lower trees lie (spec `sandbox` §3): in the store, unless it is on NFS or FUSE."""
-    if settings.cache_dir is not None:
-        return settings.cache_dir
-    inside = os.path.join(root, ".memhtml", "sandbox")
-    if os.path.isdir(inside) or not on_network(root):
-        return inside
-    from memhtml_format.digest import blob_sha
-
-    return os.path.join(settings.cache_home, "memhtml", blob_sha(os.fsencode(root))[:16])
-
-
-def on_network(root: str) -> bool:
-    """Whether the store's file system is one that an overlay cannot lie on."""
-    best, kind = "", ""
-    try:
-        with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
-            for line in lines:
-                left, _dash, right = line.partition(" - ")
-                point = left.split(" ")[4]
-                inside = point == "/" or root == point or root.startswith(f"{point}/")
-                if inside and len(point) >= len(best):
-                    best, kind = point, right.split(" ")[0]
-    except OSError:
-        return False
-    return kind.startswith(("nfs", "fuse", "9p", "cifs", "smb"))
-
-
-def open_cache(root: str, settings: config.SandboxSettings) -> CorpusCache:
-    """The store's cache of lower trees."""
-    uid, gid = owner(settings)
-    return CorpusCache(cache_folder(root, settings), uid=uid, gid=gid)
-
-
 @contextmanager
 def mounted(root: str, ref: str, sha: str, spawner: Spawner | None = None) -> Iterator[Mount]:
     """The version `sha` of the ref, mounted. Errors raised: `exec.sandbox-load`, `exec.seed`."""
@@ -245,11 +232,3 @@ def mounted(root: str, ref: str, sha: str, spawner: Spawner | None = None) -> It
     with mount.sandbox:
         mount.seat()
         yield mount
-
-
-def prune_cache(root: str) -> None:
-    """Remove lower trees that nothing used lately (spec `sandbox` §3)."""
-    settings = config.sandbox()
-    folder = cache_folder(root, settings)
-    if os.path.isdir(folder):
-        open_cache(root, settings).prune()
