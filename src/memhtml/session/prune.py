@@ -1,7 +1,8 @@
 """`session prune`: remove what sessions leave behind and nothing reads any more (`sessions` §12).
 
 A log that still holds operations is a run whose writes have not landed; it is listed, never
-removed. The trails of dropped operations are kept for ever.
+removed. The trails of dropped operations are kept for ever. What cannot be removed is a warning,
+and the rest goes on.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ import time
 from typing import Any, NamedTuple
 
 from memhtml import log as report
-from memhtml.errors import StorageError
+from memhtml.errors import MemhtmlError, StorageError
 from memhtml.session.log import Log, log_path, read_log, sessions_folder
 from memhtml.store import refs
+from memhtml.store.atomic import is_temporary_name
 from memhtml.store.lock import SESSION_STALE_S, DirectoryLock, is_stale, session_lock
+from memhtml_format.instants import millisecond
 
 OLD_REFS = "refs/memhtml/sessions/"
 
@@ -62,14 +65,15 @@ def prune(root: str, *, older_than: str, older_than_ms: int, dry_run: bool) -> d
     now_s = time.time()
     cutoff_s = now_s - older_than_ms / 1000
     tally = Tally(root, dry_run=dry_run, now_s=now_s)
-    for entry in past(root, cutoff_s):
+    # Locks first: taking a log's lock would remove a stale one uncounted.
+    for entry in sorted(past(root, cutoff_s), key=lambda found: not is_lock(found.name)):
         sort_entry(tally, entry, cutoff_s)
     prune_refs(tally, cutoff_s)
     if not dry_run:
         prune_scratch(root)
     return {
         "dryRun": dry_run,
-        "cutoff": iso_ms(cutoff_s),
+        "cutoff": millisecond(cutoff_s),
         "olderThanMs": older_than_ms,
         "indexes": {"count": tally.indexes, "bytes": tally.index_bytes},
         "refs": {"count": tally.refs},
@@ -80,13 +84,6 @@ def prune(root: str, *, older_than: str, older_than_ms: int, dry_run: bool) -> d
         "unreadable": sorted(tally.unreadable),
         "olderThan": older_than,
     }
-
-
-def iso_ms(at_s: float) -> str:
-    """ISO UTC with milliseconds; clamped to the years a calendar has."""
-    at_s = max(at_s, 0.0)
-    stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at_s))
-    return f"{stamp}.{int(at_s * 1000) % 1000:03d}Z"
 
 
 def past(root: str, cutoff_s: float) -> list[Found]:
@@ -108,6 +105,11 @@ def past(root: str, cutoff_s: float) -> list[Found]:
     return sorted(found)
 
 
+def is_lock(name: str) -> bool:
+    """Whether this may be a lock folder."""
+    return name.endswith(".lock")
+
+
 def sort_entry(tally: Tally, entry: Found, cutoff_s: float) -> None:
     """Told apart by the last suffix, so an id may itself contain `.lock`."""
     name = entry.name
@@ -115,23 +117,14 @@ def sort_entry(tally: Tally, entry: Found, cutoff_s: float) -> None:
         return
     if name.endswith(".json"):
         prune_log(tally, name[: -len(".json")], entry, cutoff_s)
-    elif name.endswith(".idx.lock"):
-        tally.remove(name)
-    elif name.endswith(".lock"):
+    elif is_lock(name):
         prune_lock(tally, name)
     elif name.endswith(".idx"):
         if tally.remove(name):
             tally.indexes += 1
             tally.index_bytes += entry.size_bytes
-    elif is_temporary(name):
+    elif is_temporary_name(name):
         tally.remove(name)
-
-
-def is_temporary(name: str) -> bool:
-    """A left-over of an atomic log write (`memhtml.store.atomic`)."""
-    from memhtml.store.atomic import is_temporary_name
-
-    return is_temporary_name(name)
 
 
 def prune_log(tally: Tally, session_id: str, entry: Found, cutoff_s: float) -> None:
@@ -154,10 +147,13 @@ def prune_log(tally: Tally, session_id: str, entry: Found, cutoff_s: float) -> N
     try:
         with session_lock(tally.root, session_id):
             remove_empty(tally, session_id, cutoff_s)
+    except FileNotFoundError:
+        return  # The whole folder went away.
     except StorageError as error:
-        if error.reason != "session.locked":
-            raise
-        tally.busy.append(session_id)
+        if error.reason == "session.locked":
+            tally.busy.append(session_id)
+        else:
+            report.warn(f"the log of {session_id} could not be removed: {error}")
 
 
 def decoded(tally: Tally, session_id: str) -> Log | None:
@@ -185,9 +181,13 @@ def remove_empty(tally: Tally, session_id: str, cutoff_s: float) -> None:
 
 
 def prune_lock(tally: Tally, name: str) -> None:
-    """A lock folder that is also stale: a killed writer left it."""
+    """A lock folder that is also stale: a killed writer left it. A file locked an old index."""
     folder = os.path.join(sessions_folder(tally.root), name)
-    if not os.path.isdir(folder) or not is_stale(folder, SESSION_STALE_S):
+    if not os.path.isdir(folder):
+        if name.endswith(".idx.lock"):
+            tally.remove(name)
+        return
+    if not is_stale(folder, SESSION_STALE_S):
         return
     if tally.dry_run or DirectoryLock(folder, stale_s=SESSION_STALE_S).remove_if_stale():
         tally.locks += 1
@@ -195,18 +195,31 @@ def prune_lock(tally: Tally, name: str) -> None:
 
 def prune_refs(tally: Tally, cutoff_s: float) -> None:
     """Delete refs an earlier build wrote, each by compare-and-swap."""
-    for name, sha, time_s in refs.list_refs(tally.root, OLD_REFS):
-        if time_s >= cutoff_s:
-            continue
-        if tally.dry_run or refs.delete_ref_if(tally.root, name, sha):
+    try:
+        found = refs.list_refs(tally.root, OLD_REFS)
+    except MemhtmlError as error:
+        report.warn(f"refs of an earlier build were not looked for: {error}")
+        return
+    for name, sha, time_s in found:
+        if time_s < cutoff_s and (tally.dry_run or delete_ref(tally.root, name, sha)):
             tally.refs += 1
+
+
+def delete_ref(root: str, name: str, sha: str) -> bool:
+    """Whether the ref is gone now because of us."""
+    try:
+        return refs.delete_ref_if(root, name, sha)
+    except MemhtmlError as error:
+        report.warn(f"{name} could not be removed: {error}")
+        return False
 
 
 def prune_scratch(root: str) -> None:
     """Empty the sandbox cache of what no recent run used; not counted."""
-    from memhtml.execute.mount import prune_cache
+    from memhtml.execute.place import prune_cache
+    from memhtml_sandbox.errors import SandboxFailed
 
     try:
         prune_cache(root)
-    except OSError as error:
+    except (OSError, SandboxFailed) as error:
         report.warn(f"the sandbox cache was not pruned: {error}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from pathlib import Path
@@ -135,9 +136,83 @@ def test_lock_of_a_killed_writer_is_removed_and_its_log_pruned(store: str) -> No
     folder = os.path.join(sessions_folder(store), "dead.lock")
     os.mkdir(folder)
     age(folder)
-    answer = week(store)
-    assert answer["locks"] == {"count": 1} or answer["logs"] == {"count": 1}
+    dry, answer = week(store, dry_run=True), week(store)
+    assert answer["locks"] == answer["logs"] == {"count": 1}
+    assert (dry["locks"], dry["logs"]) == (answer["locks"], answer["logs"])
     assert names(store) == []
+
+
+def test_lock_of_a_session_whose_id_ends_in_idx_is_a_lock(store: str) -> None:
+    add_log(store, "a.idx")
+    folder = os.path.join(sessions_folder(store), "a.idx.lock")
+    os.mkdir(folder)
+    age(folder)
+    answer = week(store)
+    assert answer["locks"] == answer["logs"] == {"count": 1}
+    assert names(store) == []
+
+
+def test_lock_file_of_an_old_index_is_removed_and_not_counted(store: str) -> None:
+    add_file(store, "a.idx.lock")
+    answer = week(store)
+    assert (answer["locks"], answer["indexes"]["count"]) == ({"count": 0}, 0)
+    assert names(store) == []
+
+
+def test_ref_that_cannot_be_deleted_is_a_warning(
+    store: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("held", "old"):
+        git(store, "update-ref", f"refs/memhtml/sessions/{name}", old_commit(store))
+    Path(store, ".git/refs/memhtml/sessions/held.lock").touch()
+    add_log(store, "empty")
+    answer = week(store)
+    assert (answer["refs"], answer["logs"]) == ({"count": 1}, {"count": 1})
+    assert "WARN: refs/memhtml/sessions/held" in capsys.readouterr().err
+
+
+def test_log_that_cannot_be_locked_is_a_warning(
+    store: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_log(store, "empty")
+    add_file(store, "x.idx", b"12")
+    real = os.mkdir
+
+    def refuse(path: str, *rest: Any, **named: Any) -> None:
+        if str(path).endswith("empty.lock"):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        real(path, *rest, **named)
+
+    monkeypatch.setattr(os, "mkdir", refuse)
+    answer = week(store)
+    assert (answer["logs"], answer["indexes"]["count"]) == ({"count": 0}, 1)
+    assert names(store) == ["empty.json"]
+    assert "WARN: the log of empty" in capsys.readouterr().err
+
+
+def test_sandbox_cache_that_cannot_be_pruned_is_a_warning(
+    store: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.makedirs(os.path.join(store, ".memhtml/sandbox/cache.lock"))
+    add_log(store, "empty")
+    assert week(store)["logs"] == {"count": 1}
+    assert "WARN: the sandbox cache was not pruned" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link", "folder"])
+def test_log_that_is_no_regular_file_is_listed_and_not_waited_for(
+    store: str, tmp_path: Path, kind: str
+) -> None:
+    path = os.path.join(sessions_folder(store), "odd.json")
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "link":
+        os.symlink(add_log(store, "real", ops=1), path)
+    else:
+        os.mkdir(path)
+    age(path)
+    assert week(store)["unreadable"] == ["odd"]
+    assert "odd.json" in names(store)
 
 
 def test_left_over_temporary_file_is_swept_and_not_counted(store: str) -> None:
