@@ -85,7 +85,8 @@ def _exists(session_id: str) -> StorageError:
 
 def _start_or_wait(root: str, session_id: str) -> tuple[Log, bool]:
     """Start the run's session, or wait for the process that is starting it."""
-    log = Log(session_id, base_of(root, MAIN), MAIN)
+    ref = refs.final(root, MAIN)
+    log = Log(session_id, base_of(root, ref), ref)
     try:
         create(root, log)
     except StorageError as error:

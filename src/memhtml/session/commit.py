@@ -7,19 +7,24 @@ the checkout moves before the ref, so that a crash leaves staged additions that 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from memhtml import log as report
-from memhtml.session import landing, settle
+from memhtml.session import landing
 from memhtml.session.bound import Identity
+from memhtml.session.job import Job
 from memhtml.session.log import Log, read_log
 from memhtml.session.outcome import Outcome, refused
+from memhtml.session.settle import settle
 from memhtml.session.trail import append_trail
-from memhtml.store.lock import DirectoryLock, session_lock
-from memhtml_format.ops import Op
+from memhtml.store import refs
+from memhtml.store.lock import session_lock
+from memhtml.store.repo import Repo
 
 if TYPE_CHECKING:
     from memhtml.bar.drop import Dropped
+    from memhtml_format.ops import Op
 
 
 def commit(root: str, identity: Identity, *, message: str, drop: bool) -> dict[str, Any]:
@@ -33,14 +38,14 @@ def commit(root: str, identity: Identity, *, message: str, drop: bool) -> dict[s
     with session_lock(root, identity.id) as lock:
         log = read_log(root, identity.id)
         base = log.base_sha
+        job = Job(Repo(root), refs.final(root, log.ref), lock, message)
         dropped: list[Dropped] = []
         outcome: Outcome | None = None
         if log.pending is not None:
-            outcome, log = settle.settle(root, log, lock)
+            outcome, log = settle(job, log, log.pending)
         if outcome is None:
-            outcome, dropped = land_or_drop(root, log, lock, message=message, drop=drop)
-        landed = outcome.fields.get("sha")
-        snapshot = write_snapshot(root, log.ref, landed, recovered=outcome.recovered)
+            outcome, dropped = land_or_drop(job, log, drop=drop)
+        snapshot = write_snapshot(job, log.ref, outcome)
     return {
         "id": log.id,
         "ref": log.ref,
@@ -56,61 +61,57 @@ def commit(root: str, identity: Identity, *, message: str, drop: bool) -> dict[s
     }
 
 
-def land_or_drop(
-    root: str, log: Log, lock: DirectoryLock, *, message: str, drop: bool
-) -> tuple[Outcome, list[Dropped]]:
+def land_or_drop(job: Job, log: Log, *, drop: bool) -> tuple[Outcome, list[Dropped]]:
     """Try to land; with `drop`, take refused operations out and try again (`write-bar` §9)."""
-    from memhtml.bar.drop import drop_refused
-
     dropped: list[Dropped] = []
     while True:
-        outcome = attempt(root, log, lock, message=message)
+        outcome = attempt(job, log)
         if outcome.kind != "refused" or not drop or not log.ops:
             return outcome, dropped
+        from memhtml.bar.drop import drop_refused
+
         kept, gone = drop_refused(log.ops, outcome.violations)
         if not gone:
             return outcome, dropped
-        log = shorten(root, log, kept, lock)
-        append_trail(root, log.id, gone)
+        log = shorten(job, log, kept)
+        append_trail(job.root, log.id, gone)
         dropped.extend(gone)
         if not log.ops:
             return outcome, dropped
 
 
-def shorten(root: str, log: Log, kept: list[Op], lock: DirectoryLock) -> Log:
+def shorten(job: Job, log: Log, kept: Sequence[Op]) -> Log:
     """Write the log without the dropped operations."""
-    from memhtml.session.log import update
-
-    lock.refresh()
-    return update(root, log.id, log.ops, lambda stored: stored._replace(ops=tuple(kept)), lock=lock)
+    job.lock.refresh()
+    return job.update(log, lambda stored: stored._replace(ops=tuple(kept)))
 
 
-def attempt(root: str, log: Log, lock: DirectoryLock, *, message: str) -> Outcome:
+def attempt(job: Job, log: Log) -> Outcome:
     """Steps 1 to 10 of spec `sessions` §9.1, once."""
     if not log.ops:
         return refused([])
-    staged = landing.stage(root, log)
+    staged = landing.stage(job, log)
     if isinstance(staged, Outcome):
         return staged
-    lock.refresh()
-    built = landing.build(root, log, staged, message=message)
-    return landing.land(root, log, built, lock)
+    job.lock.refresh()
+    return landing.land(job, log, landing.build(job, log, staged))
 
 
-def write_snapshot(
-    root: str, ref: str, sha: str | None, *, recovered: bool
-) -> dict[str, Any] | None:
+def write_snapshot(job: Job, ref: str, outcome: Outcome) -> dict[str, Any] | None:
     """Advance the head database to the landed commit; best effort (spec `sessions` §4.3)."""
+    sha = outcome.fields.get("sha")
     if sha is None:
         return None
-    from memhtml.store.repo import Repo
     from memhtml.store.snapshot import stands_at
     from memhtml.store.snapshot import write_snapshot as advance
 
     try:
-        if recovered and stands_at(root, ref, sha):
-            return None
-        written = advance(root, ref, sha, Repo(root))
+        if outcome.recovered:
+            # Others may have landed on top since: their snapshot must not go back.
+            past = refs.resolve(job.root, job.target) != sha
+            if past or stands_at(job.root, ref, sha):
+                return None
+        written = advance(job.root, ref, sha, job.repo)
     except Exception as error:
         report.warn(f"the head database was not advanced: {type(error).__name__}: {error}")
         return None

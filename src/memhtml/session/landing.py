@@ -12,17 +12,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memhtml import log as report
 from memhtml import policy as store_policy
-from memhtml.errors import StorageError
+from memhtml.errors import MemhtmlError
 from memhtml.session import outcome as answers
-from memhtml.session.log import Log, update
+from memhtml.session.log import Log
+from memhtml.session.settle import roll_back
 from memhtml.session.view import touched_by
 from memhtml.store import refs
 from memhtml.store.lock import DirectoryLock, checkout_lock
 
 if TYPE_CHECKING:
+    from memhtml.bar.readings import Readings
     from memhtml.corpus.head import Head
+    from memhtml.session.job import Job
     from memhtml.session.outcome import Outcome
-    from memhtml.store.repo import Repo
 
 
 def no_step(name: str) -> None:
@@ -41,7 +43,8 @@ class Staged(NamedTuple):
     contradictions: list[dict[str, Any]]
     restatements: list[dict[str, Any]]
     expected: str | None
-    """The ref's value the swap expects: the base, or None when the ref does not exist."""
+    """What the ref held when it was looked at, or None when it does not exist: the swap expects
+    this. An annotated tag holds the tag object."""
 
     @property
     def paths(self) -> list[str]:
@@ -56,26 +59,33 @@ class Built(NamedTuple):
     staged: Staged
 
 
-def stage(root: str, log: Log) -> Staged | Outcome:
+def stage(job: Job, log: Log) -> Staged | Outcome:
     """Steps 1 to 3: judge against the base, look at the ref, fold, mark contradictions."""
     from memhtml.bar.judge import judge
+    from memhtml.bar.readings import Readings
     from memhtml.corpus.head import open_head
-    from memhtml.store.repo import Repo
 
-    policy = store_policy.load(root)
-    repo = Repo(root)
-    with open_head(root, log.ref, log.base_sha, repo=repo) as head:
-        found = judge(log.ops, head, policy, log.scope)
+    policy = store_policy.load(job.root)
+    readings = Readings()
+    with open_head(job.root, log.ref, log.base_sha, repo=job.repo) as head:
+        found = judge(log.ops, head, policy, job.scope, readings=readings)
         if found:
             return answers.refused(found)
         on_step("judged")
-        tip = refs.resolve(root, log.ref)
+        held, tip = refs.standing(job.root, job.target)
         if tip is not None and tip != log.base_sha:
-            return answers.rebase_needed(tip, overlapping(repo, log, tip))
-        return fold_and_mark(log, head, expected=tip)
+            return answers.rebase_needed(tip, overlapping(job, log, tip))
+        if held is not None and tip is None:
+            raise no_commit_there(job.target)
+        return fold_and_mark(log, head, readings, expected=held)
 
 
-def fold_and_mark(log: Log, head: Head, *, expected: str | None) -> Staged:
+def no_commit_there(ref: str) -> MemhtmlError:
+    """The failure of a commit on a ref that stands at something else: that is never given up."""
+    return MemhtmlError("ERR_GIT", f"{ref} stands at an object that is no commit; nothing landed")
+
+
+def fold_and_mark(log: Log, head: Head, readings: Readings, *, expected: str | None) -> Staged:
     """Step 3: one instant for the whole commit; marks go to the staged bytes only."""
     from memhtml.bar.contradictions import compare
     from memhtml.session.view import fold_log, now_second
@@ -84,7 +94,7 @@ def fold_and_mark(log: Log, head: Head, *, expected: str | None) -> Staged:
     folded = fold_log(
         log, head.read, now_second(), holds=lambda path: head.file_kind(path) == "file"
     )
-    compared = compare(log.ops, head)
+    compared = compare(log.ops, head, readings=readings)
     writes = dict(folded.files)
     for path, hrefs in compared.marks.items():
         for href in hrefs:
@@ -98,73 +108,73 @@ def fold_and_mark(log: Log, head: Head, *, expected: str | None) -> Staged:
     )
 
 
-def overlapping(repo: Repo, log: Log, tip: str) -> list[str]:
+def overlapping(job: Job, log: Log, tip: str) -> list[str]:
     """Touched paths that differ between the base and the ref's new tip."""
     return [
         path
         for path in touched_by(log.ops)
-        if repo.entry(log.base_sha, path) != repo.entry(tip, path)
+        if job.repo.entry(log.base_sha, path) != job.repo.entry(tip, path)
     ]
 
 
-def build(root: str, log: Log, staged: Staged, *, message: str) -> Built:
-    """Step 4: blobs, trees and the commit object; loose objects only."""
+def build(job: Job, log: Log, staged: Staged) -> Built:
+    """Step 4: blobs, trees and the commit object."""
     from memhtml.store import commit as commits
-    from memhtml.store.repo import Repo
     from memhtml.store.tree import build_tree
 
-    repo = Repo(root)
-    tree = build_tree(repo, log.base_sha, staged.writes, staged.removals)
-    text = commits.message(log.scope, message, [("Memhtml-Session", log.id)])
-    sha = commits.create(repo, tree, [log.base_sha], text, int(time.time()))
+    tree = build_tree(job.repo, log.base_sha, staged.writes, staged.removals)
+    text = commits.message(job.scope, job.message, [("Memhtml-Session", log.id)])
+    sha = commits.create(job.repo, tree, [log.base_sha], text, int(time.time()))
     on_step("built")
     return Built(sha, staged)
 
 
-def land(root: str, log: Log, built: Built, lock: DirectoryLock) -> Outcome:
+def land(job: Job, log: Log, built: Built) -> Outcome:
     """Steps 5 to 10, under the checkout lock."""
     from memhtml.store import checkout
-    from memhtml.store.repo import Repo
 
-    repo = Repo(root)
-    with checkout_lock(root) as shared:
+    with checkout_lock(job.root) as shared:
         on_step("checkout-locked")
-        followed = refs.checked_out(root) == log.ref
+        followed = refs.checked_out(job.root) == job.target
         if followed:
-            dirty = checkout.dirty(repo, log.base_sha, built.staged.paths)
+            dirty = checkout.dirty(job.repo, log.base_sha, built.staged.paths)
             if dirty:
                 return answers.worktree_dirty(dirty)
-        warn_of_other_worktree(root, log.ref)
-        hold(lock, shared)
+        warn_of_other_worktree(job.root, job.target)
+        job.hold(shared)
         carried = len(log.ops)
-        update(
-            root,
-            log.id,
-            log.ops,
-            lambda stored: stored._replace(pending=built.sha, pending_ops=carried),
-            lock=lock,
-        )
+        log = job.update(log, lambda now: now._replace(pending=built.sha, pending_ops=carried))
         on_step("pending")
-        try:
-            if followed:
-                checkout.follow(repo, log.base_sha, built.sha, built.staged.paths)
-                on_step("followed")
-            hold(lock, shared)
-            subject = f"session {log.id}: commit"
-            swapped = refs.swap(root, log.ref, built.sha, built.staged.expected, subject)
-        except checkout.CheckoutDirty as error:
-            # Someone edited or staged between the look and the move.
-            roll_back(root, log, built, lock, followed=followed)
-            return answers.worktree_dirty(error.paths)
-        except BaseException:
-            roll_back(root, log, built, lock, followed=followed)
-            raise
-        if not swapped:
-            roll_back(root, log, built, lock, followed=followed)
-            return lost_swap(repo, root, log)
-        on_step("swapped")
-        update(root, log.id, log.ops, lambda stored: landed_log(stored, built.sha), lock=lock)
-        on_step("cleared")
+        outcome = move(job, log, built, shared, followed=followed)
+        if outcome.kind == "committed":
+            on_step("swapped")
+            job.update(log, lambda stored: landed_log(stored, built.sha))
+            on_step("cleared")
+        return outcome
+
+
+def move(job: Job, log: Log, built: Built, shared: DirectoryLock, *, followed: bool) -> Outcome:
+    """Steps 8 and 9: checkout, then ref. Whatever else happens, both are back where they were."""
+    from memhtml.store import checkout
+
+    try:
+        followed = still_followed(job, was=followed)
+        if followed:
+            checkout.follow(job.repo, log.base_sha, built.sha, built.staged.paths)
+            on_step("followed")
+        job.hold(shared)
+        subject = f"session {log.id}: commit"
+        swapped = refs.swap(job.root, job.target, built.sha, built.staged.expected, subject)
+    except checkout.CheckoutDirty as error:
+        # Someone edited or staged between the look and the move.
+        roll_back(job, log, built.sha, shared, followed=followed)
+        return answers.worktree_dirty(error.paths)
+    except BaseException:
+        roll_back(job, log, built.sha, shared, followed=followed)
+        raise
+    if not swapped:
+        roll_back(job, log, built.sha, shared, followed=followed)
+        return lost_swap(job, log)
     return answers.committed(
         built.sha,
         built.staged.paths,
@@ -174,53 +184,28 @@ def land(root: str, log: Log, built: Built, lock: DirectoryLock) -> Outcome:
     )
 
 
+def still_followed(job: Job, *, was: bool) -> bool:
+    """Whether the checkout moves: HEAD may have gone elsewhere since its paths were looked at.
+
+    `ERR_GIT` when it came here instead, because nobody looked at the paths.
+    """
+    now = refs.checked_out(job.root) == job.target
+    if now and not was:
+        raise MemhtmlError("ERR_GIT", f"{job.target} was checked out meanwhile; commit again")
+    return now
+
+
 def landed_log(stored: Log, sha: str) -> Log:
     """The log after its operations landed: empty, at the new commit."""
     return stored._replace(base_sha=sha, ops=(), pending=None, pending_ops=0)
 
 
-def hold(lock: DirectoryLock, shared: DirectoryLock) -> None:
-    """Both locks are still ours, or stop before anything shared moves (spec `sessions` §2)."""
-    lock.refresh()
-    if not lock.still_ours():
-        raise StorageError("session.locked", "the session lock was lost while the commit paused")
-    shared.refresh()
-    if not shared.still_ours():
-        raise StorageError("checkout.locked", "the checkout lock was lost while the commit paused")
-
-
-def roll_back(root: str, log: Log, built: Built, lock: DirectoryLock, *, followed: bool) -> None:
-    """Put the checkout back and clear `pending`; when that fails the next commit settles it.
-
-    An interrupt can arrive after the swap took effect: then the commit has landed, nothing goes
-    back, and `pending` stays for the next call to answer `recovered`.
-    """
-    from memhtml.store import checkout
-    from memhtml.store.repo import Repo
-
-    try:
-        if refs.resolve(root, log.ref) == built.sha:
-            return
-        if followed:
-            for path in checkout.put_back(Repo(root), built.sha, log.base_sha):
-                report.warn(f"{path} holds someone's work and was left as it is")
-        update(
-            root,
-            log.id,
-            log.ops,
-            lambda stored: stored._replace(pending=None, pending_ops=0),
-            lock=lock,
-        )
-    except Exception as error:
-        report.warn(f"the roll-back is left to the next commit of this session: {error}")
-
-
-def lost_swap(repo: Repo, root: str, log: Log) -> Outcome:
+def lost_swap(job: Job, log: Log) -> Outcome:
     """Someone moved the ref between the look and the swap."""
-    tip = refs.resolve(root, log.ref)
+    tip = refs.resolve(job.root, job.target)
     if tip is None:
         return answers.rebase_needed(log.base_sha, [])
-    return answers.rebase_needed(tip, overlapping(repo, log, tip))
+    return answers.rebase_needed(tip, overlapping(job, log, tip))
 
 
 def warn_of_other_worktree(root: str, ref: str) -> None:

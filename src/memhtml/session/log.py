@@ -6,12 +6,15 @@ still the ones the caller computed from (spec `sessions` §1.2). Readers need no
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import stat
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memhtml.errors import StorageError
+from memhtml.store import refs
 from memhtml.store.atomic import write_atomic
 from memhtml.store.lock import DirectoryLock, session_lock
 
@@ -19,7 +22,6 @@ if TYPE_CHECKING:
     from memhtml_format.ops import Op
 
 FIELDS = frozenset({"id", "baseSha", "ref", "ops"})
-HEX = frozenset("0123456789abcdef")
 
 
 class Log(NamedTuple):
@@ -35,8 +37,13 @@ class Log(NamedTuple):
 
     @property
     def scope(self) -> str:
-        """`curate` for a curation branch, else `session` (spec `write-bar` §2.2)."""
-        return "curate" if self.ref.startswith("refs/heads/curate/") else "session"
+        """What the session may write (spec `write-bar` §2.2)."""
+        return scope_of(self.ref)
+
+
+def scope_of(ref: str) -> str:
+    """`curate` for a curation branch, else `session` (spec `write-bar` §2.2)."""
+    return "curate" if ref.startswith("refs/heads/curate/") else "session"
 
 
 def sessions_folder(root: str) -> str:
@@ -50,7 +57,7 @@ def log_path(root: str, session_id: str) -> str:
 
 
 def encode_log(log: Log) -> bytes:
-    """Two-space JSON with a final newline; lone surrogates cannot occur in decoded text."""
+    """Two-space JSON with a final newline; a decoded log holds no lone surrogates."""
     from memhtml_format.ops import encode
 
     value: dict[str, Any] = {
@@ -66,16 +73,17 @@ def encode_log(log: Log) -> bytes:
 
 
 def _sha(value: object) -> bool:
-    return isinstance(value, str) and len(value) == 40 and HEX.issuperset(value)
+    return isinstance(value, str) and refs.is_hex_id(value)
 
 
 def decode_log(data: bytes, session_id: str) -> Log:
     """The log, or `StorageError`: `session.parse`, `session.decode`, `session.id-mismatch`."""
     try:
-        value = json.loads(data)
+        text = data.decode()
+        value = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise StorageError("session.parse", f"the log of {session_id} is not JSON") from error
-    problem = _shape_problem(value)
+    problem = _unicode_problem(text, value) or _shape_problem(value)
     if problem is not None:
         raise StorageError("session.decode", f"the log of {session_id}: {problem}")
     ops = _decode_ops(value["ops"], session_id) if value["ops"] else ()
@@ -102,6 +110,17 @@ def _decode_ops(values: list[object], session_id: str) -> tuple[Op, ...]:
         raise StorageError("session.decode", f"the log of {session_id}: {error}") from error
 
 
+def _unicode_problem(text: str, value: object) -> str | None:
+    """A lone surrogate is JSON but no text: nothing that holds one could be written again."""
+    if "\\ud" not in text and "\\uD" not in text:
+        return None
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except (UnicodeEncodeError, RecursionError):
+        return "it holds half of a surrogate pair"
+    return None
+
+
 def _shape_problem(value: object) -> str | None:
     if not isinstance(value, dict):
         return "a log is a JSON object"
@@ -110,7 +129,7 @@ def _shape_problem(value: object) -> str | None:
         return "it has unknown or missing fields"
     if not isinstance(value["id"], str) or not isinstance(value["ref"], str):
         return "id and ref are strings"
-    if not value["ref"].startswith("refs/"):
+    if not refs.valid_ref(value["ref"]):
         return "ref is a full ref name"
     if not _sha(value["baseSha"]):
         return "baseSha is 40 lower-case hex digits"
@@ -130,11 +149,22 @@ def _pending_problem(value: dict[str, Any]) -> str | None:
     return None
 
 
+def _read_regular(path: str) -> bytes:
+    """The bytes of a regular file; a pipe or a link in its place is refused, not waited for."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "is no regular file")
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read()
+    finally:
+        os.close(descriptor)
+
+
 def read_log(root: str, session_id: str) -> Log:
     """The stored log. Errors raised: `StorageError` of spec `sessions` §1.3."""
     try:
-        with open(log_path(root, session_id), "rb") as file:
-            data = file.read()
+        data = _read_regular(log_path(root, session_id))
     except FileNotFoundError as error:
         raise StorageError(
             "session.read",
@@ -150,11 +180,8 @@ def make_folder(root: str) -> None:
     """Make `.memhtml/sessions/` and see that git ignores it (spec `sessions` §1)."""
     from memhtml.store.scaffold import ensure_ignored
 
-    folder = sessions_folder(root)
-    if os.path.isdir(folder):
-        return
     try:
-        os.makedirs(folder, exist_ok=True)
+        os.makedirs(sessions_folder(root), exist_ok=True)
     except OSError as error:
         raise StorageError("session.mkdir", f".memhtml/sessions: {error.strerror}") from error
     ensure_ignored(root)
@@ -168,39 +195,55 @@ def store_log(root: str, log: Log) -> None:
         raise StorageError("session.write", f"{log.id}.json: {error.strerror}") from error
 
 
-def update(
-    root: str,
-    session_id: str,
-    expected: Sequence[Op],
-    change: Callable[[Log], Log],
-    *,
-    lock: DirectoryLock | None = None,
-) -> Log:
-    """Change the log when its operations are still `expected`; the new log.
+def append(root: str, log: Log, ops: Sequence[Op]) -> Log:
+    """Add `ops` to the stored log, the last step of put and exec; the log after it.
 
-    `change` gets the stored log, whose base may have moved by a rebase meanwhile. Takes the session
-    lock unless the caller hands in the one it holds. Errors raised: `session.locked`,
-    `session.moved`, `session.write`, and those of `read_log`.
+    `log` is the one the caller computed from. Errors raised: those of `update`; nothing is
+    appended then.
     """
-    if lock is not None:
-        return _update_held(root, session_id, expected, change)
+    return update(root, log.id, log.ops, lambda now: now._replace(ops=(*now.ops, *ops)))
+
+
+def update(root: str, session_id: str, expected: Sequence[Op], change: Callable[[Log], Log]) -> Log:
+    """Change the log, under its lock, when its operations are still `expected`; the new log.
+
+    `change` gets the stored log, whose base may have moved by a rebase meanwhile. Errors raised:
+    `session.locked`, `session.moved`, `session.write`, and those of `read_log`.
+    """
     try:
         with session_lock(root, session_id):
-            return _update_held(root, session_id, expected, change)
+            stored = read_log(root, session_id)
+            if stored.ops != tuple(expected):
+                raise moved(session_id)
+            return _changed(root, stored, change)
     except FileNotFoundError as error:
         raise StorageError("session.read", f"no session {session_id} has started here") from error
 
 
-def _update_held(
-    root: str, session_id: str, expected: Sequence[Op], change: Callable[[Log], Log]
-) -> Log:
-    stored = read_log(root, session_id)
-    if stored.ops != tuple(expected):
-        raise StorageError(
-            "session.moved",
-            f"another call changed the session {session_id} meanwhile; nothing was written",
-            suggestions=(f"memhtml session status --id {session_id}",),
-        )
+def update_held(root: str, log: Log, change: Callable[[Log], Log], lock: DirectoryLock) -> Log:
+    """Change the log under the `lock` that its commit has held since it read `log`.
+
+    The stored operations and `pending` must still be those of `log` (spec `sessions` §1.2). Errors
+    raised: `session.locked` when the lock was lost meanwhile, and those of `update`.
+    """
+    if not lock.still_ours():
+        raise StorageError("session.locked", "the session lock was lost while the commit paused")
+    stored = read_log(root, log.id)
+    if (stored.ops, stored.pending) != (log.ops, log.pending):
+        raise moved(log.id)
+    return _changed(root, stored, change)
+
+
+def moved(session_id: str) -> StorageError:
+    """The failure of a writer whose log is no longer the one it read."""
+    return StorageError(
+        "session.moved",
+        f"another call changed the session {session_id} meanwhile; nothing was written",
+        suggestions=(f"memhtml session status --id {session_id}",),
+    )
+
+
+def _changed(root: str, stored: Log, change: Callable[[Log], Log]) -> Log:
     log = change(stored)
     store_log(root, log)
     return log

@@ -23,12 +23,16 @@ def full_ref(name: str | None) -> str:
 
 
 def start(root: str, identity: Identity, *, ref: str | None, force: bool) -> dict[str, Any]:
-    """The payload of `session.started`. Errors raised: `session.exists`, `session.locked`."""
+    """The payload of `session.started`; its `ref` is the end of a chain of symbolic ones.
+
+    Errors raised: `session.exists`, `session.locked`, and `ERR_GIT` for no legal name.
+    """
     from memhtml.corpus.head import open_head
     from memhtml.store.repo import Repo
 
-    name = full_ref(ref)
+    name = refs.final(root, full_ref(ref))
     sha = base_of(root, name)
+    warn_of_other_object(root, name)
     with open_head(root, name, sha, repo=Repo(root)) as head:
         loaded = head.report.to_json()
     replaced = create(root, Log(identity.id, sha, name), force=force)
@@ -38,3 +42,10 @@ def start(root: str, identity: Identity, *, ref: str | None, force: bool) -> dic
             "it was not settled"
         )
     return {"id": identity.id, "baseSha": sha, "ref": name, "ops": 0, "head": loaded}
+
+
+def warn_of_other_object(root: str, ref: str) -> None:
+    """A ref that stands at a blob counts as not there, but a commit does not overwrite it."""
+    held, commit = refs.standing(root, ref)
+    if held is not None and commit is None:
+        report.warn(f"{ref} stands at an object that is no commit; this session cannot land there")

@@ -6,10 +6,11 @@ import json
 import os
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from memhtml import log as report
 from memhtml.session.log import sessions_folder
+from memhtml_format.instants import millisecond
 
 if TYPE_CHECKING:
     from memhtml.bar.drop import Dropped
@@ -17,9 +18,7 @@ if TYPE_CHECKING:
 
 def append_trail(root: str, session_id: str, dropped: Sequence[Dropped]) -> None:
     """Append to `<id>.dropped.jsonl` (spec `sessions` §9.4); a failure is a warning."""
-    now = time.time()
-    stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now))
-    at = f"{stamp}.{int(now * 1000) % 1000:03d}Z"
+    at = millisecond(time.time())
     lines = [
         json.dumps(
             {"at": at, "kind": item.kind, "path": item.path, "reasons": list(item.reasons)},
@@ -29,7 +28,14 @@ def append_trail(root: str, session_id: str, dropped: Sequence[Dropped]) -> None
     ]
     path = os.path.join(sessions_folder(root), f"{session_id}.dropped.jsonl")
     try:
-        with open(path, "ab") as file:
-            file.write(("\n".join(lines) + "\n").encode())
+        with open(path, "a+b") as file:
+            # A line that a full disk cut short ends here, not in the middle of the next one.
+            torn = file.seek(0, os.SEEK_END) > 0 and _last_byte(file) != b"\n"
+            file.write(("\n" * torn + "\n".join(lines) + "\n").encode(errors="backslashreplace"))
     except OSError as error:
         report.warn(f"the trail of dropped operations was not written: {error.strerror}")
+
+
+def _last_byte(file: IO[bytes]) -> bytes:
+    file.seek(-1, os.SEEK_END)
+    return file.read(1)

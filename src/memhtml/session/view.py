@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from memhtml.errors import MemhtmlError
 from memhtml.session.log import Log
+from memhtml_format.instants import second
 from memhtml_format.ops import Op, touched
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ Holds = Callable[[str], bool]
 
 def now_second() -> str:
     """This instant, whole seconds, UTC (spec `format` §3.4)."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    return second(time.time())
 
 
 def fold_log(log: Log, read: ReadBytes, at: str, *, holds: Holds | None = None) -> Folded:

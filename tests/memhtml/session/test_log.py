@@ -5,7 +5,10 @@ from __future__ import annotations
 import errno
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,13 +19,16 @@ from tests.support.session import make_store
 from memhtml.errors import StorageError
 from memhtml.session.log import (
     Log,
+    append,
     decode_log,
     encode_log,
     log_path,
     make_folder,
     read_log,
+    sessions_folder,
     store_log,
     update,
+    update_held,
 )
 from memhtml.store.lock import session_lock
 from memhtml_format.ops import AddLabel, AddLink, Archive, DropLabel, DropLink, Move, Op, Put
@@ -75,6 +81,12 @@ def shape(**changes: object) -> bytes:
         (shape(baseSha=SHA[:39]), "session.decode"),
         (shape(ref="main"), "session.decode"),
         (shape(ref=3), "session.decode"),
+        (shape(ref="refs/heads/a..b"), "session.decode"),
+        (shape(ref="refs/heads/\ud800"), "session.decode"),
+        (shape(id="\udfff"), "session.decode"),
+        (shape(ops=[{"kind": "label", "path": "a", "entity": "\udc00"}]), "session.decode"),
+        (shape(ops=[{"kind": "put", "path": "a", "html": "\ud83d"}]), "session.decode"),
+        (shape().replace(b"s1", b"\xed\xa0\x80"), "session.parse"),
         (shape(pending="x"), "session.decode"),
         (shape(pendingOps=0), "session.decode"),
         (shape(pending=SHA, pendingOps=1), "session.decode"),
@@ -90,6 +102,13 @@ def test_bad_log_is_refused_with_its_reason(data: bytes, reason: str) -> None:
     with pytest.raises(StorageError) as caught:
         decode_log(data, "s1")
     assert caught.value.reason == reason
+
+
+def test_an_escaped_pair_of_surrogates_is_the_character_it_stands_for(tmp_path: Path) -> None:
+    op = {"kind": "put", "path": "a", "html": "\U0001f600 \\ud800"}
+    data = shape(ops=[op])
+    assert b"\\ud83d\\ude00" in data
+    assert decode_log(data, "s1").ops == (Put("a", "\U0001f600 \\ud800"),)
 
 
 def test_log_without_pending_ops_is_read_as_carrying_all(tmp_path: Path) -> None:
@@ -146,11 +165,11 @@ def test_full_disk_leaves_the_old_log_and_no_litter(
     def full(*_arguments: object, **_named: object) -> int:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    op = AddLabel("a", "b:c")
+    op, stored = AddLabel("a", "b:c"), read_log(store, "s1")
     with session_lock(store, "s1") as lock:
         monkeypatch.setattr(f"os.{call}", full)
         with pytest.raises(StorageError) as caught:
-            update(store, "s1", (), lambda log: log._replace(ops=(op,)), lock=lock)
+            update_held(store, stored, lambda log: log._replace(ops=(op,)), lock)
         monkeypatch.undo()
     assert caught.value.reason == "session.write"
     assert Path(log_path(store, "s1")).read_bytes() == before
@@ -168,3 +187,49 @@ def test_log_that_no_longer_fits_on_the_disk_stays_as_it_was(fs: FakeFilesystem)
     assert caught.value.reason == "session.write"
     assert read_log("/store", "s1") == log
     assert os.listdir("/store/.memhtml/sessions") == ["s1.json"]
+
+
+def test_a_held_lock_that_was_lost_writes_nothing(store: str) -> None:
+    stored = read_log(store, "s1")
+    with session_lock(store, "s1") as lock:
+        Path(lock.path, "holder").write_text('{"pid": 1, "token": "another"}', encoding="utf-8")
+        with pytest.raises(StorageError) as caught:
+            update_held(store, stored, lambda log: log._replace(ops=(AddLabel("a", "b:c"),)), lock)
+    assert caught.value.reason == "session.locked"
+    assert read_log(store, "s1") == stored
+
+
+@pytest.mark.parametrize("change", [{"pending": SHA}, {"ops": (AddLabel("a", "b:c"),)}])
+def test_a_commit_writes_only_over_the_log_it_settled(store: str, change: dict[str, Any]) -> None:
+    stored = read_log(store, "s1")
+    theirs = stored._replace(**change)
+    store_log(store, theirs)
+    with session_lock(store, "s1") as lock, pytest.raises(StorageError) as caught:
+        update_held(store, stored, lambda log: log._replace(base_sha="0" * 40), lock)
+    assert caught.value.reason == "session.moved"
+    assert read_log(store, "s1") == theirs
+
+
+def test_append_answers_the_log_with_the_operations_added(store: str) -> None:
+    first, second = AddLabel("a", "b:c"), AddLabel("a", "d:e")
+    log = append(store, read_log(store, "s1"), [first])
+    assert append(store, log, [second]).ops == (first, second) == read_log(store, "s1").ops
+
+
+def test_a_folder_that_was_there_before_is_kept_out_of_git_as_well(tmp_path: Path) -> None:
+    root = make_store(str(tmp_path / "store"))
+    Path(root, ".gitignore").write_text("", encoding="utf-8")
+    os.makedirs(sessions_folder(root))
+    make_folder(root)
+    assert ".memhtml" in Path(root, ".git", "info", "exclude").read_text(encoding="utf-8")
+
+
+def test_reading_an_empty_log_loads_no_operations_and_no_parser(store: str) -> None:
+    code = (
+        "import sys\n"
+        "from memhtml.session.log import append, read_log\n"
+        f"assert read_log({store!r}, 's1').ops == ()\n"
+        "heavy = {'memhtml_format.ops', 'memhtml_format.render', 'selectolax', 'pygit2'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, env=dict(os.environ))
