@@ -6,6 +6,7 @@ asked. When the database stands at the commit nothing but sqlite3 is loaded, unt
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from memhtml import log
 from memhtml.corpus.delta import Delta
 from memhtml.corpus.layers import Base
+from memhtml.errors import StorageError
 from memhtml.store import snapshot, snapshot_query
 from memhtml.store.snapshot_open import Database
 from memhtml.store.snapshot_schema import OtherKind, kind_of, touches_memory
@@ -121,17 +123,23 @@ class Head(Base):
         return self._database
 
     def ask(self, question: Callable[..., T], *values: object) -> T:
-        """Put a question to the database; a damaged one is replaced, and asked again."""
+        """Put a question to the database; a damaged one is replaced, and asked again.
+
+        Raises `StorageError` `snapshot.read` when that did not help.
+        """
         try:
             return question(self._database.conn, *values)
         except sqlite3.ProgrammingError:
             raise  # A closed head: that is the caller's mistake.
-        except sqlite3.DatabaseError as error:
+        except sqlite3.Error as error:
             if self._database.path is None:
-                raise
+                raise _unreadable(self.root, self.ref, error) from error
             log.warn(f"the head database of {self.ref} is damaged: {error}")
-        self._recover()
-        return question(self._database.conn, *values)
+        try:
+            self._recover()
+            return question(self._database.conn, *values)
+        except sqlite3.Error as error:
+            raise _unreadable(self.root, self.ref, error) from error
 
     def _recover(self) -> None:
         self._database.close()
@@ -161,9 +169,21 @@ def open_head(root: str, ref: str, sha: str, *, repo: Repo) -> Head:
     """The corpus at commit `sha`, read through the database of `ref` (full name).
 
     Builds or advances the database as `design.md` §4 says. Raises `MemhtmlError` when git cannot
-    give what is needed; a database that cannot be used is only a warning.
+    give what is needed; a database that cannot be used is only a warning, unless the records
+    cannot be held in memory either: `StorageError` `snapshot.read`.
     """
-    return Head(root, ref, sha, repo)
+    try:
+        return Head(root, ref, sha, repo)
+    except sqlite3.Error as error:
+        raise _unreadable(root, ref, error) from error
+
+
+def _unreadable(root: str, ref: str, error: sqlite3.Error) -> StorageError:
+    return StorageError(
+        "snapshot.read",
+        f"the head database of {ref}: {error}",
+        suggestions=(f"rm -r {os.path.join(root, '.memhtml', 'snapshots')}",),
+    )
 
 
 def _delta(repo: Repo, old: str, new: str) -> Delta | None:

@@ -14,7 +14,8 @@ import pytest
 from tests.support.head import MAIN, Store, answers, dump_built, dump_file, page
 
 from memhtml.corpus.head import open_head
-from memhtml.store import snapshot, snapshot_build, snapshot_files, snapshot_schema
+from memhtml.errors import StorageError
+from memhtml.store import snapshot, snapshot_build, snapshot_files, snapshot_open, snapshot_schema
 from memhtml.store.snapshot import stands_at, write_snapshot
 from memhtml.store.snapshot_schema import PROGRAM
 
@@ -141,6 +142,44 @@ def test_damage_met_in_the_middle_of_questions_is_repaired(store: Store) -> None
         head.database().conn.execute("PRAGMA shrink_memory")
         assert answers(head, PATHS) == expected
         assert head.report.source == "snapshot"
+
+
+def test_a_database_that_fails_again_after_its_repair_is_named(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_arguments: object) -> None:
+        raise sqlite3.OperationalError("disk I/O error")
+
+    with open_head(store.root, MAIN, tip(store), repo=store.repo()) as head:
+        with pytest.raises(StorageError) as caught:
+            head.ask(broken)
+        assert caught.value.reason == "snapshot.read"
+        assert caught.value.suggestions == (f"rm -r {store.folder}",)
+        assert head.record(PATHS[0]) is not None
+    monkeypatch.setattr(snapshot_open, "connect", unreachable)
+    with open_head(store.root, MAIN, tip(store), repo=store.repo()) as head:
+        assert head.report.source == "git"
+        with pytest.raises(StorageError) as caught:
+            head.ask(broken)
+        assert caught.value.reason == "snapshot.read"
+
+
+def test_records_that_fit_neither_on_disk_nor_in_memory_are_a_named_failure(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_arguments: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(snapshot_open, "connect", unreachable)
+    monkeypatch.setattr(snapshot_build, "build_private", full)
+    with pytest.raises(StorageError) as caught:
+        open_head(store.root, MAIN, tip(store), repo=store.repo())
+    assert caught.value.reason == "snapshot.read"
+
+
+def unreachable(*_arguments: object) -> None:
+    """Find no database that can be read."""
+    raise snapshot_open.Unreachable("for the test")
 
 
 def test_the_folder_may_be_deleted_while_a_head_is_open(store: Store) -> None:
