@@ -1,10 +1,11 @@
 """Recorded runs on disk: reading, writing and comparing them (spec `cli` §10 `replay`).
 
 `fixture.json` holds the fields of that section's table, `script` the program, `seed/` the view,
-`base/` the base's records that the earlier operations of `ops` touched (only the bar asks for
-them), and `after/` what the script left. That is a real tree with three conventions for what a
-tree cannot say: a file without any read permission is one that could not be read, an empty folder
-is an entry the walk did not descend into, and a file over the harvest's cap keeps its size alone.
+`base/` what only the bar asks for: the base's records that the earlier operations of `ops`
+touched, and files of the base that are no records where they stand in a record's way, without
+their content. `after/` is what the script left: a real tree with three conventions for what a tree
+cannot say. A file without any read permission is one that could not be read, an empty folder is an
+entry the walk did not descend into, and a file over the harvest's cap keeps its size alone.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ _EXPECT_FIELDS: dict[str, type | tuple[type, ...]] = {
     "appended": int,
 }
 _STAMP = re.compile(r'(memhtml-archived" content=")[0-9TZ:-]+(")')
+_NO_TARGET = "the-target-is-not-recorded"
 _SPECIALS = {"pipe": stat.S_IFIFO, "socket": stat.S_IFSOCK, "device": stat.S_IFCHR}
 
 
@@ -80,7 +82,8 @@ class Expect(NamedTuple):
 class Fixture(NamedTuple):
     """One recorded run. `ops` is the log before the call, `seed` the view with it folded in.
 
-    `base` holds the base's bytes at the paths that `ops` touch, where the base has a record.
+    `base` holds the base's bytes at the paths that `ops` touch, where the base has a record. A file
+    that is no record has no bytes there, and None stands for a link or a submodule.
     """
 
     name: str
@@ -95,7 +98,7 @@ class Fixture(NamedTuple):
     expect: Expect
     script: bytes
     seed: Mapping[str, bytes]
-    base: Mapping[str, bytes]
+    base: Mapping[str, bytes | None]
     after: Mapping[bytes, Entry]
 
 
@@ -158,8 +161,8 @@ def load(folder: str | os.PathLike[str]) -> Fixture:
         vanished=tuple(_strings(fields["vanished"], "vanished", where)),
         expect=_expect(expect, where),
         script=script,
-        seed=_load_files(root / "seed"),
-        base=_load_files(root / "base"),
+        seed=_load_seed(root / "seed"),
+        base=dict(_load_base(root / "base")),
         after=dict(_load_after(root / "after")),
     )
 
@@ -173,9 +176,10 @@ def save(folder: str | os.PathLike[str], fixture: Fixture) -> None:
     try:
         root.mkdir(parents=True, exist_ok=True)
         (root / "script").write_bytes(fixture.script)
-        for name, files in (("seed", fixture.seed), ("base", fixture.base)):
-            for path, data in files.items():
-                _file_below(root / name, path).write_bytes(data)
+        for path, data in fixture.seed.items():
+            _file_below(root / "seed", path).write_bytes(data)
+        for path, held in fixture.base.items():
+            _save_base(_file_below(root / "base", path), held)
         (root / "after").mkdir(exist_ok=True)
         for raw in sorted(fixture.after):
             _save_entry(_file_below(root / "after", os.fsdecode(raw)), fixture.after[raw])
@@ -314,16 +318,24 @@ def _expect(fields: Mapping[str, Any], where: Path) -> Expect:
     )
 
 
-def _load_files(root: Path) -> dict[str, bytes]:
+def _load_seed(root: Path) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
+    for path, data in _load_base(root):
+        if data is None:
+            raise FixtureError(str(root / path), "a seed holds regular files alone")
+        files[path] = data
+    return files
+
+
+def _load_base(root: Path) -> Iterator[tuple[str, bytes | None]]:
     for raw, path, state in _walk(root):
-        if not stat.S_ISREG(state.st_mode):
-            raise FixtureError(str(path), "a seed or base holds regular files alone")
+        kind = _kind(state.st_mode)
+        if kind not in ("file", "link"):
+            raise FixtureError(str(path), "a seed or base holds files and links alone")
         try:
-            files[raw.decode()] = path.read_bytes()
+            yield raw.decode(), path.read_bytes() if kind == "file" else None
         except (OSError, UnicodeDecodeError) as error:
             raise FixtureError(str(path), f"cannot be seeded: {error}") from error
-    return files
 
 
 def _load_after(root: Path) -> Iterator[tuple[bytes, DiskEntry]]:
@@ -370,11 +382,18 @@ def _file_below(root: Path, path: str) -> Path:
     return target
 
 
+def _save_base(target: Path, data: bytes | None) -> None:
+    if data is None:
+        target.symlink_to(_NO_TARGET)
+    else:
+        target.write_bytes(data)
+
+
 def _save_entry(target: Path, entry: Entry) -> None:
     if entry.kind == "too-deep":
         target.mkdir()
     elif entry.kind == "link":
-        target.symlink_to("the-target-is-not-recorded")
+        target.symlink_to(_NO_TARGET)
     elif entry.kind != "file":
         os.mknod(target, _SPECIALS[entry.kind] | 0o644)
     elif entry.size > FILE_BYTES_CAP:

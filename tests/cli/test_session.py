@@ -236,3 +236,17 @@ def test_lower_tree_gets_a_new_base_after_the_answer_when_its_delta_grew(root: s
     assert (bases / landed).is_dir()
     again = call(root, "exec", "--id", "s1", text="find /mnt/memhtml -name '*.html' | wc -l\n")
     assert again.data["stdout"] == "30\n"
+
+
+def test_bad_sandbox_setting_is_refused_before_anything_starts_or_goes(root: str) -> None:
+    env = {"MEMHTML_SANDBOX": "bogus"}
+    said = call(root, "exec", text="true\n", env={**env, "MEMHTML_SESSION": "run-1"})
+    assert (said.status, said.envelope["code"]) == (2, "ERR_INVALID_FLAG")
+    assert said.envelope["suggestions"] == ["memhtml help session exec"]
+    assert not Path(root, ".memhtml/sessions/run-1.json").exists()
+    call(root, "start", "--id", "s1")
+    for flags in ([], ["--dry-run"]):
+        said = call(root, "prune", "--older-than", "0d", *flags, env=env)
+        assert (said.status, said.envelope["code"]) == (2, "ERR_INVALID_FLAG")
+    assert call(root, "status", "--id", "s1").status == 0
+    assert memhtml("replay", root, env=env).envelope["code"] == "ERR_INVALID_FLAG"

@@ -63,7 +63,7 @@ def fixture(after: Mapping[bytes, Entry] | None = None, **changes: Any) -> Fixtu
         expect=expect(),
         script=b"echo \xff\r\n",
         seed={NOTE: Doc().data, "areas/crlf.html": b"a\r\nb"},
-        base={"areas/a.html": b"before"},
+        base={"areas/a.html": b"before", "areas/notes": b"", "areas/link": None},
         after=after or {},
     )
     return plain._replace(**changes)

@@ -13,7 +13,7 @@ from memhtml import policy
 from memhtml.corpus.fold import fold
 from memhtml.corpus.memory import MemoryCorpus
 from memhtml.replay.run import VERSION, MapSource
-from memhtml.session.exec import judge_changes
+from memhtml.session.judgement import judge_changes
 from memhtml.session.log import Log
 from memhtml_format import violations as findings
 from memhtml_format.ops import decode, encode

@@ -1,6 +1,6 @@
 """What one flag's value may be, and the rules between the flags of one command.
 
-Steps 4 and 7 of spec `cli` §3.3. Pure but for `MEMHTML_SESSION`'s rule, which `config` owns.
+Steps 4 and 7 of spec `cli` §3.3. Pure but for the rules of variables, which `config` owns.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 LONGEST_INT = 18
 LONGEST_SHOWN = 80
 LONGEST_TIMEOUT_MS = 600_000
+SANDBOXED = ("session exec", "session prune", "replay")
 TRUE_WORDS = ("true", "1", "yes")
 FALSE_WORDS = ("false", "0", "no")
 
@@ -99,13 +100,18 @@ def _integer(flag: registry.Flag, raw: str, command: registry.Command) -> int:
 
 
 def between_flags(call: Call) -> None:
-    """The rules between flags of one command. Raises `MemhtmlError` `ERR_INVALID_FLAG`."""
+    """The rules between flags of one command, and those of the variables it will read.
+
+    Raises `MemhtmlError` `ERR_INVALID_FLAG`.
+    """
     if call.name == "session exec":
         _exec(call)
+    if call.name in SANDBOXED:
+        config.sandbox()
 
 
 def _exec(call: Call) -> None:
-    """One source for the script (spec `harvest` §1); `--record-path` only says what to record."""
+    """One source for the script (spec `harvest` §1), and a folder for what is recorded."""
     sources = [f"--{name}" for name in ("script", "file") if name in call.given]
     if call.args:
         sources.append("the positional -")
@@ -113,7 +119,10 @@ def _exec(call: Call) -> None:
         raise MemhtmlError(
             "ERR_INVALID_FLAG", f"a script comes from one place, not from {' and '.join(sources)}"
         )
-    if call.texts("record-path") and call.text("record") is None:
+    folder = call.text("record")
+    if folder is not None and not folder.strip():
+        raise MemhtmlError("ERR_INVALID_FLAG", "--record is blank; it names a folder, new or empty")
+    if call.texts("record-path") and folder is None:
         raise MemhtmlError(
             "ERR_INVALID_FLAG",
             "--record-path says what --record <dir> keeps, and there is no --record",

@@ -18,14 +18,18 @@ def row_of(record: Record) -> RecordRow:
     return RecordRow(*(getattr(record, field) for field in RecordRow._fields))
 
 
-class MemoryCorpus:
-    """The records among `files`; the others are only files."""
+def _present(files: Mapping[str, bytes | None]) -> Iterator[tuple[str, bytes]]:
+    return ((path, data) for path, data in files.items() if data is not None)
 
-    def __init__(self, files: Mapping[str, bytes], sha: str = "0" * 40) -> None:
+
+class MemoryCorpus:
+    """The records among `files`; the others are only files, None a link or a submodule."""
+
+    def __init__(self, files: Mapping[str, bytes | None], sha: str = "0" * 40) -> None:
         self.sha = sha
         self._files = files
-        readings = ((path, read(path, files[path]).record) for path in sorted(files))
-        self._records = {path: record for path, record in readings if record is not None}
+        readings = (read(path, data).record for path, data in sorted(_present(files)))
+        self._records = {record.path: record for record in readings if record is not None}
 
     def record(self, path: str) -> RecordRow | None:
         """The record at exactly this path."""
@@ -77,7 +81,7 @@ class MemoryCorpus:
     def file_kind(self, path: str) -> FileKind | None:
         """What the files hold at this path."""
         if path in self._files:
-            return "file"
+            return "other" if self._files[path] is None else "file"
         return "folder" if any(each.startswith(f"{path}/") for each in self._files) else None
 
     def read(self, path: str) -> bytes | None:

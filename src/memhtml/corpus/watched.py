@@ -1,4 +1,4 @@
-"""A corpus that remembers which records it named, so that a recording can carry them along."""
+"""A corpus that remembers what it told of, so that a recording can carry it along."""
 
 from __future__ import annotations
 
@@ -7,10 +7,24 @@ from collections.abc import Iterator
 from memhtml.corpus.interface import Corpus, FileKind, Link, RecordRow
 
 
-class WatchedCorpus:
-    """Answers like `corpus`; `seen` collects the path of every record an answer told of."""
+class Seen:
+    """What a version of the corpus was asked for and has.
 
-    def __init__(self, corpus: Corpus, seen: set[str]) -> None:
+    `records` are paths of records. `others` holds what is at paths that were asked about and have
+    no record: a file, a folder, or a link or submodule.
+    """
+
+    __slots__ = ("others", "records")
+
+    def __init__(self) -> None:
+        self.records: set[str] = set()
+        self.others: dict[str, FileKind] = {}
+
+
+class WatchedCorpus:
+    """Answers like `corpus`; `seen` collects what the answers told of."""
+
+    def __init__(self, corpus: Corpus, seen: Seen) -> None:
         self._corpus = corpus
         self.seen = seen
 
@@ -23,20 +37,20 @@ class WatchedCorpus:
         """The record at exactly this path."""
         found = self._corpus.record(path)
         if found is not None:
-            self.seen.add(path)
+            self.seen.records.add(path)
         return found
 
     def live_with_hash(self, content_hash: str) -> str | None:
         """The lowest path of a live record with this article."""
         found = self._corpus.live_with_hash(content_hash)
         if found is not None:
-            self.seen.add(found)
+            self.seen.records.add(found)
         return found
 
     def rivals(self, frame_key: str) -> list[RecordRow]:
         """The live records with this frame key."""
         found = self._corpus.rivals(frame_key)
-        self.seen.update(row.path for row in found)
+        self.seen.records.update(row.path for row in found)
         return found
 
     def links(self, path: str) -> list[Link]:
@@ -52,19 +66,19 @@ class WatchedCorpus:
     def holders(self, target: str) -> list[tuple[str, Link]]:
         """Live records with a link to this path."""
         found = self._corpus.holders(target)
-        self.seen.update(path for path, _link in found)
+        self.seen.records.update(path for path, _link in found)
         return found
 
     def record_under(self, folder: str) -> bool:
         """Whether any record lies below this folder; one of them is remembered."""
         below = self._corpus.paths_under(folder)
-        self.seen.update(below[:1])
+        self.seen.records.update(below[:1])
         return bool(below)
 
     def paths_under(self, folder: str) -> list[str]:
         """The records below this folder."""
         found = self._corpus.paths_under(folder)
-        self.seen.update(found)
+        self.seen.records.update(found)
         return found
 
     def record_paths(self) -> Iterator[str]:
@@ -73,8 +87,10 @@ class WatchedCorpus:
 
     def file_kind(self, path: str) -> FileKind | None:
         """What the tree holds at this path."""
-        self.record(path)
-        return self._corpus.file_kind(path)
+        found = self._corpus.file_kind(path)
+        if found is not None and self.record(path) is None:
+            self.seen.others[path] = found
+        return found
 
     def read(self, path: str) -> bytes | None:
         """The bytes of the record at this path."""

@@ -1,7 +1,8 @@
 """Write a run down as a fixture that needs no store (spec `cli` §10, `replay`).
 
-Beside the folders of that section a fixture has `base/`: the base's bytes of every record that the
-session's earlier operations touched. The view alone does not tell what the bar judged against.
+Beside the folders of that section a fixture has `base/`, because the view alone does not tell what
+the bar judged against. The folder is made before the run, so that what cannot be recorded does not
+run; once the run was appended, a recording that fails must not take the answer along.
 """
 
 from __future__ import annotations
@@ -11,15 +12,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from memhtml.errors import MemhtmlError, StorageError
-from memhtml.session.evidence import Evidence
+from memhtml.replay.expect import expect_of
 from memhtml.session.view import touched_by
-from memhtml_format import violations as bar_findings
+from memhtml.store.atomic import temporary_name
+from memhtml_harvest import fixture
 
 if TYPE_CHECKING:
     from memhtml.execute.script import Script
+    from memhtml.session.evidence import Evidence
 
 WHOLE_RECORDS = 2_000
 WHOLE_BYTES = 16 << 20
+STAND_IN = "memhtml-stand-in"
+"""The file that makes a folder of `base/` where the base has one."""
 
 
 def check_folder(folder: str) -> None:
@@ -36,32 +41,41 @@ def check_folder(folder: str) -> None:
     raise MemhtmlError("ERR_INVALID_FLAG", f"--record {folder} is not empty")
 
 
-def save(
-    folder: str,
-    script: Script,
-    evidence: Evidence,
-    *,
-    run_bound: bool,
-    prefixes: Sequence[str],
-) -> None:
-    """Write the fixture. Errors raised: `StorageError` `replay.write`."""
-    from memhtml.policy import DEFAULT, encode
-    from memhtml_harvest import fixture
+def make_folder(folder: str) -> None:
+    """Make the folder and see that it takes a file. Errors raised: `StorageError` `replay.write`.
 
-    judged, run = evidence.judged, evidence.run
-    expect = fixture.Expect(
-        exit_code=run.exit_code,
-        timed_out=run.timed_out,
-        stdout=run.stdout.decode("utf-8", "replace"),
-        stderr=run.stderr.decode("utf-8", "replace"),
-        harvested=fixture.harvested_json(judged.ops),
-        rejected=tuple({"path": r.path, "reason": r.reason} for r in judged.rejected),
-        violations=tuple(bar_findings.encode(v) for v in judged.violations),
-        blocking=tuple(judged.blocking),
-        appended=evidence.appended,
-    )
-    written = fixture.Fixture(
-        name=os.path.basename(os.path.abspath(folder)),
+    Asked when the run is sure to begin.
+    """
+    probe = os.path.join(folder, temporary_name("probe"))
+    try:
+        os.makedirs(folder, exist_ok=True)
+        os.close(os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC))
+        os.unlink(probe)
+    except OSError as error:
+        raise StorageError("replay.write", f"{folder}: {error.strerror}") from error
+
+
+def save(
+    folder: str, script: Script, evidence: Evidence, *, run_bound: bool, prefixes: Sequence[str]
+) -> None:
+    """Write the fixture into its folder. Errors raised: `StorageError` `replay.write`."""
+    name = os.path.basename(os.path.abspath(folder))
+    try:
+        fixture.save(folder, fixture_of(name, script, evidence, run_bound, prefixes))
+    except fixture.FixtureError as error:
+        raise StorageError("replay.write", str(error)) from error
+    except OSError as error:
+        raise StorageError("replay.write", f"the view cannot be read: {error}") from error
+
+
+def fixture_of(
+    name: str, script: Script, evidence: Evidence, run_bound: bool, prefixes: Sequence[str]
+) -> fixture.Fixture:
+    """The run with all it needs. Raises OSError when the view cannot be read any more."""
+    from memhtml.policy import DEFAULT, encode
+
+    return fixture.Fixture(
+        name=name,
         lang=script.lang,
         timeout_ms=script.timeout_ms,
         run_bound=run_bound,
@@ -70,23 +84,24 @@ def save(
         ops=evidence.log.ops,
         limits={},
         vanished=evidence.vanished,
-        expect=expect,
+        expect=expect_of(evidence.run, evidence.judged),
         script=script.text.encode(),
         seed=seed_of(evidence, prefixes),
         base=base_of(evidence),
         after=evidence.after,
     )
-    try:
-        fixture.save(folder, written)
-    except fixture.FixtureError as error:
-        raise StorageError("replay.write", str(error)) from error
 
 
-def base_of(evidence: Evidence) -> dict[str, bytes]:
-    """The base's records at the paths the log touches."""
-    read = evidence.mount.read
-    found = ((path, read(path)) for path in touched_by(evidence.log.ops))
-    return {path: data for path, data in found if data is not None}
+def base_of(evidence: Evidence) -> dict[str, bytes | None]:
+    """The base's records at the paths the log touches, and the other files the bar came upon."""
+    base: dict[str, bytes | None] = {}
+    for path, kind in evidence.seen.others.items():
+        if kind == "folder":
+            base[f"{path}/{STAND_IN}"] = b""
+        else:
+            base[path] = b"" if kind == "file" else None
+    base.update(present(evidence.mount.read, touched_by(evidence.log.ops)))
+    return base
 
 
 def seed_of(evidence: Evidence, prefixes: Sequence[str]) -> dict[str, bytes]:
@@ -97,7 +112,7 @@ def seed_of(evidence: Evidence, prefixes: Sequence[str]) -> dict[str, bytes]:
         whole = bounded(layers.files())
         if whole is not None:
             return whole
-    wanted = {*evidence.seen, *touched_by(evidence.log.ops), *evidence.vanished}
+    wanted = {*evidence.seen.records, *touched_by(evidence.log.ops), *evidence.vanished}
     wanted.update(name.decode(errors="replace") for name in evidence.after)
     for prefix in prefixes:
         folder = prefix.strip("/")

@@ -11,18 +11,24 @@ from memhtml import config
 from memhtml import policy as store_policy
 from memhtml.corpus.memory import MemoryCorpus
 from memhtml.errors import StorageError
-from memhtml.execute.mount import owner, storage_errors, support
-from memhtml.session.exec import judge_changes
+from memhtml.execute.mount import storage_errors, support
+from memhtml.execute.place import owner
+from memhtml.replay.expect import expect_of
+from memhtml.session.judgement import judge_changes
 from memhtml.session.log import Log
 from memhtml.session.view import touched_by
-from memhtml_format import violations as bar_findings
+from memhtml_harvest.fixture import (
+    Difference,
+    Expect,
+    Fixture,
+    FixtureError,
+    differences,
+    load,
+)
+from memhtml_sandbox.limits import Limits, check
 
 if TYPE_CHECKING:
-    from memhtml.session.evidence import Judged
-    from memhtml_harvest.fixture import Difference, Expect, Fixture
-    from memhtml_sandbox.limits import Limits
     from memhtml_sandbox.probe import Support
-    from memhtml_sandbox.result import Run
 
 VERSION = "0" * 40
 REFS = {"session": "refs/heads/main", "curate": "refs/heads/curate/replay"}
@@ -41,6 +47,15 @@ class MapSource:
     def difference(self, old: str, new: str) -> Iterator[tuple[str, bytes | None]]:
         """There is no other version."""
         raise LookupError(f"no commit {old}")
+
+
+class Case(NamedTuple):
+    """One folder, read and checked: nothing in it can fail before its script runs."""
+
+    folder: str
+    fixture: Fixture
+    policy: store_policy.Policy
+    limits: Limits
 
 
 class Result(NamedTuple):
@@ -69,18 +84,13 @@ def replay(folders: Sequence[str]) -> dict[str, Any]:
     Errors raised: `replay.read` for a folder that is no fixture (all are read before the first
     runs), `exec.sandbox-load` on a host that cannot confine.
     """
-    import tempfile  # 9 ms, and only this command needs it.
+    import tempfile
 
-    from memhtml_harvest.fixture import FixtureError, load
-
-    try:
-        fixtures = [(folder, load(folder)) for folder in folders]
-    except FixtureError as error:
-        raise StorageError("replay.read", str(error)) from error
+    cases = [read_case(folder) for folder in folders]
     settings = config.sandbox()
     with tempfile.TemporaryDirectory(prefix="memhtml-replay-") as scratch:
         found = support(scratch, settings)
-        results = [replay_one(folder, fixture, found) for folder, fixture in fixtures]
+        results = [replay_one(case, found) for case in cases]
     states = [result.state for result in results]
     return {
         "total": len(results),
@@ -91,20 +101,32 @@ def replay(folders: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def replay_one(folder: str, fixture: Fixture, found: Support) -> Result:
+def read_case(folder: str) -> Case:
+    """The fixture in a folder. Errors raised: `replay.read`, naming the folder."""
+    try:
+        fixture = load(folder)
+        return Case(folder, fixture, policy_of(fixture), limits_of(fixture))
+    except FixtureError as error:
+        raise StorageError("replay.read", str(error)) from error
+    except (TypeError, ValueError) as error:
+        raise StorageError("replay.read", f"{folder}: limits: {error}") from error
+    except StorageError as error:
+        detail = (error.detail or "").removeprefix(f"{store_policy.FILE_NAME}: ")
+        raise StorageError("replay.read", f"{folder}: policy: {detail}") from error
+
+
+def replay_one(case: Case, found: Support) -> Result:
     """Run one fixture; `skipped` when its language is not to be had here."""
-    from memhtml_harvest.fixture import differences
-
-    if fixture.lang == "js" and found.node is None:
-        return Result(folder, fixture.name, "skipped", 0)
+    name = case.fixture.name
+    if case.fixture.lang == "js" and found.node is None:
+        return Result(case.folder, name, "skipped", 0)
     started = time.monotonic()
-    got = run_again(fixture, found)
-    changed = tuple(differences(fixture.expect, got))
-    state = "failed" if changed else "passed"
-    return Result(folder, fixture.name, state, round((time.monotonic() - started) * 1000), changed)
+    changed = tuple(differences(case.fixture.expect, run_again(case, found)))
+    duration_ms = round((time.monotonic() - started) * 1000)
+    return Result(case.folder, name, "failed" if changed else "passed", duration_ms, changed)
 
 
-def run_again(fixture: Fixture, found: Support) -> Expect:
+def run_again(case: Case, found: Support) -> Expect:
     """Seed the view, run the script, harvest and judge, with nothing but the fixture."""
     import shutil
 
@@ -113,9 +135,9 @@ def run_again(fixture: Fixture, found: Support) -> Expect:
     from memhtml_sandbox.lower import NO_LAYER
     from memhtml_sandbox.sandbox import Sandbox
 
+    fixture = case.fixture
     uid, gid = owner(config.sandbox())
     log = Log("replay", VERSION, REFS[fixture.scope], fixture.ops)
-    policy = policy_of(fixture)
     assert found.cache_dir is not None
     cache = os.path.join(found.cache_dir, "view")
     with storage_errors():
@@ -125,15 +147,14 @@ def run_again(fixture: Fixture, found: Support) -> Expect:
             NO_LAYER,
             script=fixture.script,
             lang="js" if fixture.lang == "js" else "bash",
-            limits=limits_of(fixture),
+            limits=case.limits,
         ) as run:
-            changes = run.changes()
             judged = judge_changes(
-                changes,
+                run.changes(),
                 MapSeed(fixture.seed),
                 MemoryCorpus(base_files(fixture)),
                 log,
-                policy,
+                case.policy,
                 run_bound=fixture.run_bound,
             )
             got = expect_of(run, judged)
@@ -142,47 +163,26 @@ def run_again(fixture: Fixture, found: Support) -> Expect:
 
 
 def policy_of(fixture: Fixture) -> store_policy.Policy:
-    """The fixture's policy, decoded as the store's file would be."""
-    import json
-
+    """The fixture's policy. Errors raised: `policy.invalid`."""
     if fixture.policy is None:
         return store_policy.DEFAULT
-    return store_policy.decode(json.dumps(fixture.policy).encode())
+    return store_policy.from_value(fixture.policy)
 
 
 def limits_of(fixture: Fixture) -> Limits:
-    """The limits the fixture names, the defaults for the rest. `replay.read` for an unknown one."""
-    from memhtml_sandbox.limits import Limits
+    """The limits the fixture names, the defaults for the rest.
 
-    try:
-        return Limits()._replace(timeout_ms=fixture.timeout_ms, **fixture.limits)
-    except (TypeError, ValueError) as error:
-        raise StorageError("replay.read", f"{fixture.name}: limits: {error}") from error
+    Raises TypeError for a name that is given twice, ValueError for an unknown one or a value out of
+    range.
+    """
+    return check(Limits()._replace(timeout_ms=fixture.timeout_ms, **fixture.limits))
 
 
-def base_files(fixture: Fixture) -> dict[str, bytes]:
+def base_files(fixture: Fixture) -> dict[str, bytes | None]:
     """The base: the view without what the earlier operations did, and what they covered."""
     touched = touched_by(fixture.ops)
     kept = {path: data for path, data in fixture.seed.items() if path not in touched}
     return {**kept, **fixture.base}
-
-
-def expect_of(run: Run, judged: Judged) -> Expect:
-    """What this run answers, in the form the fixture keeps."""
-    from memhtml_harvest import fixture
-
-    blocked = run.exit_code != 0 or bool(judged.blocking)
-    return fixture.Expect(
-        exit_code=run.exit_code,
-        timed_out=run.timed_out,
-        stdout=run.stdout.decode("utf-8", "replace"),
-        stderr=run.stderr.decode("utf-8", "replace"),
-        harvested=fixture.harvested_json(judged.ops),
-        rejected=tuple({"path": r.path, "reason": r.reason} for r in judged.rejected),
-        violations=tuple(bar_findings.encode(v) for v in judged.violations),
-        blocking=tuple(judged.blocking),
-        appended=0 if blocked else len(judged.ops),
-    )
 
 
 def as_text(report: Mapping[str, Any]) -> str:

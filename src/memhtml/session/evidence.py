@@ -1,47 +1,37 @@
-"""What one exec found, and what a recording keeps of it.
+"""What a recording keeps of one exec; loaded only for one.
 
-The sandbox's entries can only be read while the run's upper layer is open, so a recording copies
-them before it closes.
+The sandbox's entries can be read no longer than the run's upper layer is open, so a recording
+copies them before it closes.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from memhtml.session.log import Log
+from memhtml.corpus.watched import Seen, WatchedCorpus
 
 if TYPE_CHECKING:
+    from memhtml.corpus.interface import Corpus
     from memhtml.execute.mount import Mount, RecordSeed
     from memhtml.policy import Policy
-    from memhtml_format.ops import Op
-    from memhtml_format.violations import Violation
-    from memhtml_harvest.report import Rejected
+    from memhtml.session.judgement import Judged
+    from memhtml.session.log import Log
     from memhtml_sandbox.changes import Entry
     from memhtml_sandbox.result import Run
 
 
-class Judged(NamedTuple):
-    """What the run changed and what the bar says of it."""
-
-    ops: tuple[Op, ...]
-    rejected: tuple[Rejected, ...]
-    violations: list[Violation]
-    blocking: list[str]
-
-
 class Evidence(NamedTuple):
-    """All that a recording needs to run the call again."""
+    """All that is needed to run the call again. `judged` is from before the append."""
 
     log: Log
     policy: Policy
     run: Run
     judged: Judged
-    appended: int
     mount: Mount
     after: dict[bytes, Kept]
     vanished: tuple[str, ...]
-    seen: frozenset[str]
-    """Records that the harvest and the bar asked for and found."""
+    seen: Seen
+    """What the harvest and the bar asked for and found."""
 
 
 class Kept(NamedTuple):
@@ -61,7 +51,7 @@ class Kept(NamedTuple):
 class WatchedSeed:
     """A seed that remembers which records it was asked for."""
 
-    def __init__(self, seed: RecordSeed, seen: set[str]) -> None:
+    def __init__(self, seed: RecordSeed, seen: Seen) -> None:
         self.seed = seed
         self.seen = seen
 
@@ -74,14 +64,14 @@ class WatchedSeed:
         """Whether a record was seeded at the path."""
         found = self.seed.holds(path)
         if found:
-            self.seen.add(path)
+            self.seen.records.add(path)
         return found
 
     def holds_under(self, folder: str) -> bool:
         """Whether a record was seeded below the folder; the first one is remembered."""
         first = self.seed.first_under(folder)
         if first is not None:
-            self.seen.add(first)
+            self.seen.records.add(first)
         return first is not None
 
     def content_hash(self, path: str) -> str | None:
@@ -90,16 +80,27 @@ class WatchedSeed:
         return self.seed.content_hash(path)
 
 
-def keep_evidence(
-    log: Log, policy: Policy, run: Run, judged: Judged, mount: Mount, seen: set[str] | None
-) -> Evidence | None:
-    """Read what the script left while the upper layer is still open; None without a recording."""
-    if seen is None:
-        return None
-    changes = run.changes()
-    after = {name: kept(entry) for name, entry in changes.changed.items()}
-    vanished = tuple(sorted(changes.vanished))
-    return Evidence(log, policy, run, judged, 0, mount, after, vanished, frozenset(seen))
+class Recorder:
+    """Watches one exec. `evidence` is there once the script has run and was judged."""
+
+    def __init__(self) -> None:
+        self.seen = Seen()
+        self.evidence: Evidence | None = None
+
+    def base(self, corpus: Corpus) -> WatchedCorpus:
+        """The corpus to judge against, watched."""
+        return WatchedCorpus(corpus, self.seen)
+
+    def seed(self, seed: RecordSeed) -> WatchedSeed:
+        """The seed to harvest against, watched."""
+        return WatchedSeed(seed, self.seen)
+
+    def keep(self, log: Log, policy: Policy, run: Run, judged: Judged, mount: Mount) -> None:
+        """Read what the script left while the upper layer is still open."""
+        changes = run.changes()
+        after = {name: kept(entry) for name, entry in changes.changed.items()}
+        vanished = tuple(sorted(changes.vanished))
+        self.evidence = Evidence(log, policy, run, judged, mount, after, vanished, self.seen)
 
 
 def kept(entry: Entry) -> Kept:

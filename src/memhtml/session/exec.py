@@ -6,30 +6,45 @@ of the head database is open meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memhtml import policy as store_policy
 from memhtml.errors import StorageError
-from memhtml.execute.mount import Mount, mounted
-from memhtml.execute.script import Script
-from memhtml.session.append import append
-from memhtml.session.bound import Identity, open_session
-from memhtml.session.evidence import Evidence, Judged, WatchedSeed, keep_evidence
-from memhtml.session.log import Log
+from memhtml.execute.mount import mounted
+from memhtml.session.bound import open_session
+from memhtml.session.log import append, read_log
 
 if TYPE_CHECKING:
     from memhtml.corpus.fold import Folded
     from memhtml.corpus.interface import Corpus
+    from memhtml.execute.mount import Mount
+    from memhtml.execute.script import Script
     from memhtml.policy import Policy
+    from memhtml.session.bound import Identity
+    from memhtml.session.evidence import Recorder
+    from memhtml.session.judgement import Judged
+    from memhtml.session.log import Log
     from memhtml_format.ops import Op
-    from memhtml_format.violations import Violation
     from memhtml_harvest.seed import Seed
-    from memhtml_sandbox.changes import ChangeSet
     from memhtml_sandbox.result import Run
     from memhtml_sandbox.spawner import Spawner
 
 CORPUS_MOUNT = "/mnt/memhtml"
+NEEDED_AFTER_THE_RUN = (
+    "memhtml_sandbox.changes",
+    "memhtml.session.judgement",
+    "memhtml.store.repo",
+    "datetime",  # Half of sqlite3.
+    "sqlite3",
+    "memhtml.corpus.head",
+)
+LOADS = tuple(partial(import_module, name) for name in NEEDED_AFTER_THE_RUN)
+"""Loads what every call needs once its script has ended, while this process only waits."""
+RUN_AGAIN = ("session.moved", "session.locked", "session.read")
+"""Reasons of an append that another call got in the way of."""
 
 
 class Executed(NamedTuple):
@@ -37,10 +52,17 @@ class Executed(NamedTuple):
 
     payload: dict[str, Any]
     """The payload of `session.exec.report`, without its `server` field."""
-    evidence: Evidence | None
-    """All that a recording needs, when it was to be kept."""
     tidy: Callable[[], None]
     """Upkeep of the lower trees, for when the answer is out."""
+
+
+class Appended(NamedTuple):
+    """What became of the harvest: how many operations were added, how many the log holds now."""
+
+    added: int
+    total: int
+    refusal: str | None = None
+    """The `session log:` sentence of an append that another call got in the way of."""
 
 
 def execute(
@@ -48,44 +70,29 @@ def execute(
     identity: Identity,
     script: Script,
     *,
-    keep: bool = False,
+    recorder: Recorder | None = None,
     spawner: Spawner | None = None,
 ) -> Executed:
     """Run the script once. `spawner` is one that was started before anything slow was loaded.
 
+    `recorder` keeps what a recording needs, whatever becomes of the append.
+
     Errors raised: those of `read_log`, `policy.invalid`, `exec.*`, and `ERR_INVALID_MEMORY` when an
-    operation of the log no longer applies. Nothing is run or appended then.
+    operation of the log no longer applies. Nothing is appended then.
     """
     log, started = open_session(root, identity)
     policy = store_policy.load(root)
     with mounted(root, log.ref, log.base_sha, spawner) as mount:
         mount.lay(folded_over(mount, log))
-        seen: set[str] | None = set() if keep else None
-        with mount.run(script) as run:
-            judged = judge_run(mount, log, policy, run, identity.run_bound, seen)
-            evidence = keep_evidence(log, policy, run, judged, mount, seen)
-    judged, total = append_harvest(root, log, run, judged)
-    appended = total - len(log.ops)
-    payload: dict[str, Any] = {
-        "id": log.id,
-        "baseSha": log.base_sha,
-        "lang": script.lang,
-        "corpusMount": CORPUS_MOUNT,
-        "sha": log.base_sha,
-        **run_fields(run, script),
-        "ops": len(judged.ops),
-        "appended": appended,
-        "opsTotal": total,
-        "harvested": [short(op) for op in judged.ops],
-        "rejected": [{"path": item.path, "reason": item.reason} for item in judged.rejected],
-        "violations": shown(judged.violations),
-        "blocking": judged.blocking,
-        "started": started,
-        "head": mount.loaded,
-    }
-    if evidence is not None:
-        evidence = evidence._replace(judged=judged, appended=appended)
-    return Executed(payload, evidence, mount.tidy)
+        with mount.run(script, meanwhile=LOADS) as run:
+            if spawner is not None:
+                spawner.let_go()
+            judged = judge_run(mount, log, policy, run, identity.run_bound, recorder)
+            if recorder is not None:
+                recorder.keep(log, policy, run, judged, mount)
+    appended = append_harvest(root, log, run, judged)
+    payload = report(log, script, run, judged, appended)
+    return Executed({**payload, "started": started, "head": mount.loaded}, mount.tidy)
 
 
 def folded_over(mount: Mount, log: Log) -> Folded | None:
@@ -97,15 +104,70 @@ def folded_over(mount: Mount, log: Log) -> Folded | None:
     return fold_log(log, mount.read, now_second())
 
 
-def run_fields(run: Run, script: Script) -> dict[str, Any]:
-    """How the script ended (spec `harvest` §2.2)."""
+def judge_run(
+    mount: Mount,
+    log: Log,
+    policy: Policy,
+    run: Run,
+    run_bound: bool,
+    recorder: Recorder | None,
+) -> Judged:
+    """Harvest the change set, and judge log and harvest against the head."""
+    from memhtml.session.judgement import judge_changes
+
+    changes = run.changes()
+    with mount.head() as head:
+        base: Corpus = head if recorder is None else recorder.base(head)
+        own = mount.seed(head)
+        seed: Seed = own if recorder is None else recorder.seed(own)
+        return judge_changes(changes, seed, base, log, policy, run_bound=run_bound)
+
+
+def append_harvest(root: str, log: Log, run: Run, judged: Judged) -> Appended:
+    """Append all of the harvest or none of it (spec `harvest` §4)."""
+    if run.exit_code != 0 or judged.blocking or not judged.ops:
+        return Appended(0, len(log.ops))
+    try:
+        return Appended(len(judged.ops), len(append(root, log, judged.ops).ops))
+    except StorageError as error:
+        if error.reason not in RUN_AGAIN:
+            raise
+        sentence = f"session log: {error}; nothing was appended, run the script again"
+        return Appended(0, stored_count(root, log.id), sentence)
+
+
+def stored_count(root: str, session_id: str) -> int:
+    """How many operations the log holds now; none when it is gone or cannot be read."""
+    try:
+        return len(read_log(root, session_id).ops)
+    except StorageError:
+        return 0
+
+
+def report(
+    log: Log, script: Script, run: Run, judged: Judged, appended: Appended
+) -> dict[str, Any]:
+    """The payload of `session.exec.report` up to `blocking` (spec `harvest` §5)."""
+    refusal = [] if appended.refusal is None else [appended.refusal]
     return {
+        "id": log.id,
+        "baseSha": log.base_sha,
+        "lang": script.lang,
+        "corpusMount": CORPUS_MOUNT,
+        "sha": log.base_sha,
         "exitCode": run.exit_code,
         "stdout": run.stdout.decode("utf-8", "replace"),
         "stderr": run.stderr.decode("utf-8", "replace"),
         "durationMs": round(run.duration_ms),
         "timeoutMs": script.timeout_ms,
         "timedOut": run.timed_out,
+        "ops": len(judged.ops),
+        "appended": appended.added,
+        "opsTotal": appended.total,
+        "harvested": [short(op) for op in judged.ops],
+        "rejected": [{"path": item.path, "reason": item.reason} for item in judged.rejected],
+        "violations": shown(judged),
+        "blocking": [*judged.blocking, *refusal],
     }
 
 
@@ -116,57 +178,10 @@ def short(op: Op) -> dict[str, str]:
     return {name: text for name, text in encode(op).items() if name in ("kind", "path", "to")}
 
 
-def shown(violations: Sequence[Violation]) -> list[dict[str, Any]]:
+def shown(judged: Judged) -> list[dict[str, Any]]:
     """Violations as the payload lists them."""
-    if not violations:
+    if not judged.violations:
         return []
     from memhtml_format.violations import encode
 
-    return [encode(v) for v in violations]
-
-
-def judge_run(
-    mount: Mount, log: Log, policy: Policy, run: Run, run_bound: bool, seen: set[str] | None
-) -> Judged:
-    """Harvest the change set and judge log and harvest against the base."""
-    changes = run.changes()
-    if not changes.changed and not changes.vanished and not log.ops:
-        return Judged((), (), [], [])
-    with mount.head() as head:
-        base: Corpus = head
-        own = mount.seed(head)
-        seed: Seed = own
-        if seen is not None:
-            from memhtml.corpus.watched import WatchedCorpus
-
-            base, seed = WatchedCorpus(head, seen), WatchedSeed(own, seen)
-        return judge_changes(changes, seed, base, log, policy, run_bound=run_bound)
-
-
-def judge_changes(
-    changes: ChangeSet, seed: Seed, base: Corpus, log: Log, policy: Policy, *, run_bound: bool
-) -> Judged:
-    """The one place where a change set becomes operations and findings; replay calls it too."""
-    from memhtml.bar.judge import judge
-    from memhtml.session.view import touched_by
-    from memhtml_format.violations import blocking, sentence
-    from memhtml_harvest.diff import harvest
-
-    found = harvest(changes.changed, changes.vanished, seed, scope=log.scope)
-    violations = judge((*log.ops, *found.ops), base, policy, log.scope)
-    blocked = blocking(violations, touched_by(found.ops), run_bound=run_bound)
-    sentences = [sentence(v) for v in blocked]
-    return Judged(found.ops, found.rejected, violations, sentences)
-
-
-def append_harvest(root: str, log: Log, run: Run, judged: Judged) -> tuple[Judged, int]:
-    """Append all of the harvest or none of it; the log's length afterwards (`harvest` §4)."""
-    if run.exit_code != 0 or judged.blocking or not judged.ops:
-        return judged, len(log.ops)
-    try:
-        return judged, len(append(root, log, judged.ops))
-    except StorageError as error:
-        if error.reason not in ("session.moved", "session.locked", "session.read"):
-            raise
-        sentence = f"session log: {error}; nothing was appended, run the script again"
-        return judged._replace(blocking=[*judged.blocking, sentence]), len(log.ops)
+    return [encode(violation) for violation in judged.violations]

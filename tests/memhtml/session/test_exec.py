@@ -17,7 +17,7 @@ from memhtml.errors import MemhtmlError, StorageError
 from memhtml.execute.script import Script
 from memhtml.session import exec as session_exec
 from memhtml.session.bound import Identity
-from memhtml.session.log import read_log
+from memhtml.session.log import log_path, read_log
 from memhtml.store.lock import session_lock
 from memhtml_format.ops import AddLabel
 from memhtml_sandbox.probe import probe
@@ -43,7 +43,6 @@ def run(root: str, text: str, **fields: object) -> dict[str, object]:
     """The report of one script in session s."""
     script = Script(text)._replace(**fields)  # type: ignore[arg-type]
     done = session_exec.execute(root, who("s"), script)
-    assert done.evidence is None
     done.tidy()
     return done.payload
 
@@ -78,9 +77,25 @@ def test_log_that_changed_while_the_script_ran_blocks_the_append(
 
     monkeypatch.setattr(session_exec, "judge_run", slow)
     got = run(store, WRITE)
-    assert got["appended"] == 0
+    assert (got["appended"], got["opsTotal"]) == (0, 1)
     assert str(got["blocking"]).startswith("['session log:")
     assert [op.path for op in read_log(store, "s").ops] == ["areas/inbox/meanwhile.html"]
+
+
+def test_log_that_went_away_while_the_script_ran_counts_nothing(
+    store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = session_exec.judge_run
+
+    def slow(*arguments: object) -> object:
+        os.unlink(log_path(store, "s"))
+        return real(*arguments)  # type: ignore[arg-type]
+
+    add_ops(store, "s", [put_op("before")])
+    monkeypatch.setattr(session_exec, "judge_run", slow)
+    got = run(store, WRITE)
+    assert (got["ops"], got["appended"], got["opsTotal"]) == (1, 0, 0)
+    assert "session log:" in str(got["blocking"])
 
 
 def test_held_lock_blocks_the_append_and_the_call_still_answers(store: str) -> None:

@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from memhtml.cli.call import Answer, Call
 from memhtml.errors import MemhtmlError
-from memhtml.store import refs
 
 if TYPE_CHECKING:
+    from memhtml.execute.script import Script
     from memhtml.session.bound import Identity
+    from memhtml.session.evidence import Recorder
 
 
 def _store(call: Call) -> str:
+    from memhtml.store import refs
+
     root = call.root()
     refs.require_worktree(root)
     return root
@@ -51,27 +54,49 @@ def put(call: Call) -> Answer:
 
 def exec_(call: Call) -> Answer:
     """`session exec`, with `--record` the fixture as well."""
-    from memhtml.cli.inputs import read_script
     from memhtml.execute.early import spawning
 
-    script = read_script(call)
-    record = call.text("record")
-    if record is not None:
-        from memhtml.replay.record import check_folder
-
-        check_folder(record)
     with spawning() as spawner:
+        # Here and not above: all of this loads while that process gets ready.
+        from memhtml.cli.inputs import read_script
         from memhtml.session.exec import execute
 
-        root, identity = _store(call), _identity(call)
-        done = execute(root, identity, script, keep=record is not None, spawner=spawner)
-        if record is not None and done.evidence is not None:
-            from memhtml.replay.record import save
+        script, folder = read_script(call), call.text("record")
+        if folder is not None:
+            from memhtml.replay.record import check_folder
 
-            prefixes = call.texts("record-path")
-            save(record, script, done.evidence, run_bound=identity.run_bound, prefixes=prefixes)
+            check_folder(folder)
+        root, identity = _store(call), _identity(call)
+        recorder = None if folder is None else _recorder(folder)
+        done = execute(root, identity, script, recorder=recorder, spawner=spawner)
+        if recorder is not None:
+            _save(call, script, recorder, run_bound=identity.run_bound)
     data = {**done.payload, "server": server_field(call)}
     return Answer("session.exec.report", data, afterwards=done.tidy)
+
+
+def _recorder(folder: str) -> Recorder:
+    """What watches the run; the folder it will be written to is there."""
+    from memhtml.replay.record import make_folder
+    from memhtml.session.evidence import Recorder
+
+    make_folder(folder)
+    return Recorder()
+
+
+def _save(call: Call, script: Script, recorder: Recorder, *, run_bound: bool) -> None:
+    """Write the fixture. Too late to fail: what the script changed is in the session."""
+    from memhtml import log
+    from memhtml.errors import StorageError
+    from memhtml.replay.record import save
+
+    folder, evidence = call.text("record"), recorder.evidence
+    if folder is None or evidence is None:
+        return
+    try:
+        save(folder, script, evidence, run_bound=run_bound, prefixes=call.texts("record-path"))
+    except StorageError as error:
+        log.warn(f"the run was not recorded: {error}")
 
 
 def status(call: Call) -> Answer:
