@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 from memhtml import log as report
 from memhtml import policy as store_policy
 from memhtml.errors import MemhtmlError, StorageError
-from memhtml.session.append import append
 from memhtml.session.bound import Identity, open_session
+from memhtml.session.log import append
 from memhtml.session.view import fold_log, now_second, touched_by
 from memhtml_format import violations as bar_findings
 from memhtml_format.jsonl import LabelLine, Line, WriteLine
 from memhtml_format.ops import AddLabel, DropLabel, Op, Put
 from memhtml_format.record import read
 from memhtml_format.render import PathExhausted, StrictPath, plan_path, render
+from memhtml_format.violations import Violation
 
 if TYPE_CHECKING:
     from memhtml.corpus.interface import Corpus
     from memhtml.corpus.view import View
-    from memhtml_format.violations import Violation
 
 
 def put(root: str, identity: Identity, lines: Sequence[Line]) -> dict[str, Any]:
@@ -35,6 +35,7 @@ def put(root: str, identity: Identity, lines: Sequence[Line]) -> dict[str, Any]:
 
     log, started = open_session(root, identity)
     policy = store_policy.load(root)
+    refuse_too_many(len(log.ops) + len(lines))
     at = now_second()
     with open_head(root, log.ref, log.base_sha, repo=Repo(root)) as head:
         folded = fold_log(log, head.read, at)
@@ -44,7 +45,7 @@ def put(root: str, identity: Identity, lines: Sequence[Line]) -> dict[str, Any]:
         refuse_blocked(found, planned, run_bound=identity.run_bound)
         near = rank_neighbours(view, planned)
         loaded = head.report.to_json()
-    ops = append(root, log, planned)
+    ops = append(root, log, planned).ops
     return {
         "id": log.id,
         "started": started,
@@ -61,6 +62,16 @@ def put(root: str, identity: Identity, lines: Sequence[Line]) -> dict[str, Any]:
         "violations": [bar_findings.encode(v) for v in found],
         "head": loaded,
     }
+
+
+def refuse_too_many(count: int) -> None:
+    """Judge the batch cap before anything is rendered: each line is one operation.
+
+    Thousands of lines would take seconds, and of one title would run out of names.
+    """
+    if count > bar_findings.BATCH_CAP:
+        cap = Violation("batch-cap", held=count, cap=bar_findings.BATCH_CAP)
+        refuse_blocked([cap], (), run_bound=False)
 
 
 def plan(lines: Sequence[Line], view: Corpus, at: str) -> list[Op]:
