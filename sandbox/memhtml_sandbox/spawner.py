@@ -102,6 +102,10 @@ class Spawner:
         except OSError:
             return
 
+    def let_go(self) -> None:
+        """Have the process end by itself when no run is left to start; `close` still waits."""
+        self._channel.close()
+
     def close(self) -> None:
         """End the process and wait for it; its runs are killed. A second call does nothing."""
         self._end(patience_ms=_PATIENCE_MS)
