@@ -11,7 +11,6 @@ from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
 
 from memhtml.config import policy_bytes
 from memhtml.errors import StorageError
-from memhtml_format.vocab import TYPES
 
 V1Doors: TypeAlias = Literal["closed-in-session", "open", "closed"]
 
@@ -85,6 +84,8 @@ def from_value(value: object) -> Policy:
 
 def encode(policy: Policy) -> dict[str, Any]:
     """The JSON object that states every setting; `from_value` is its inverse."""
+    from memhtml_format.vocab import TYPES
+
     return {
         "writeBar": {
             "refuseTypes": [name for name in TYPES if name in policy.refuse_types],
@@ -123,6 +124,9 @@ def _keys(value: object, path: str, allowed: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _refuse_types(value: object) -> frozenset[str]:
+    # Most stores have no policy file, and every exec asks for it.
+    from memhtml_format.vocab import TYPES
+
     path = "writeBar.refuseTypes"
     expected = f"memory types without repeats, out of {', '.join(TYPES)}"
     if not isinstance(value, list):

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from memhtml_sandbox.probe import probe
+
 HEAVY = (
     "argparse",
     "asyncio",
@@ -35,14 +37,59 @@ HEAVY = (
     "unittest",
 )
 PROBE = """
-import sys
+import os, sys
+report = open(os.dup(2), "w")  # A call with upkeep lets go of the stream itself.
 sys.argv[0] = "memhtml"
 before = set(sys.modules)
 import memhtml.__main__
 from memhtml.cli.main import main
 status = main()
 heavy = sorted(name for name in {heavy!r} if name in sys.modules and name not in before)
-print(status, *heavy, file=sys.stderr)
+print(status, *heavy, file=report, flush=True)
+"""
+
+
+# What an exec that changes nothing has no use for.
+UNUSED_BY_A_NO_OP = (
+    "memhtml.bar",
+    "memhtml.corpus.fold",
+    "memhtml.corpus.view",
+    "memhtml.corpus.watched",
+    "memhtml.replay",
+    "memhtml.session.evidence",
+    "memhtml.session.view",
+    "memhtml.store.scaffold",
+    "memhtml_format.html",
+    "memhtml_format.ops",
+    "memhtml_format.record",
+    "memhtml_format.violations",
+    "memhtml_format.vocab",
+    "memhtml_harvest",
+    "memhtml_sandbox.launch",
+    "memhtml_sandbox.trial",
+    "subprocess",
+    "threading",
+)
+# What it needs once the script has ended, and loads while the script runs.
+LOADED_MEANWHILE = (
+    "datetime",
+    "memhtml.cli.envelope",
+    "memhtml.corpus.head",
+    "memhtml.session.judgement",
+    "memhtml.store.repo",
+    "memhtml_sandbox.changes",
+    "sqlite3",
+)
+AT_LAUNCH = """
+import sys
+from memhtml_sandbox.spawner import Spawner
+real = Spawner.launch
+def launch(*arguments):
+    print(*(name for name in {names!r} if name in sys.modules), file=sys.stderr)
+    return real(*arguments)
+Spawner.launch = launch
+from memhtml.cli.main import main
+sys.exit(main())
 """
 
 
@@ -97,6 +144,44 @@ def started(tmp_path: Path) -> str:
 
 def test_status_imports_nothing_heavy(started: str) -> None:
     assert heavy_modules("session", "status", "--id", "s1", "--repo", started) == (0, [])
+
+
+needs_sandbox = pytest.mark.skipif(
+    probe(cache_dir=None).backend is None, reason="this host cannot confine a script"
+)
+
+
+@pytest.fixture
+def no_op(started: str) -> tuple[str, ...]:
+    """The words of an exec that changes nothing, over a lower tree that stands ready."""
+    words = ("session", "exec", "--id", "s1", "--repo", started, "--script", "true")
+    command = [sys.executable, "-m", "memhtml", *words]
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    return words
+
+
+@needs_sandbox
+def test_an_exec_that_changes_nothing_loads_no_parser_no_bar_and_no_git(
+    no_op: tuple[str, ...],
+) -> None:
+    probe = PROBE.format(heavy=(*HEAVY, *UNUSED_BY_A_NO_OP))
+    ran = subprocess.run(
+        [sys.executable, "-c", probe, *no_op], capture_output=True, timeout=60, check=True
+    )
+    assert ran.stderr.decode().split() == ["0", "sqlite3"]
+
+
+@needs_sandbox
+def test_an_exec_starts_its_script_before_it_loads_what_comes_after(
+    no_op: tuple[str, ...],
+) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", AT_LAUNCH.format(names=LOADED_MEANWHILE), *no_op],
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+    assert ran.stderr.split() == []
 
 
 def test_a_put_of_a_new_record_asks_git_for_nothing(started: str, tmp_path: Path) -> None:
