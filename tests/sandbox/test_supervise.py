@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 
@@ -121,11 +122,12 @@ def test_what_may_be_done_meanwhile_is_done_in_turn_and_no_longer_than_the_run(
 ) -> None:
     done: list[int] = []
 
-    def step(number: int) -> Callable[[], None]:
-        return lambda: (time.sleep(0.02), done.append(number))[1]
+    def step(number: int) -> None:
+        time.sleep(0.02)
+        done.append(number)
 
     run = fake(PREFACE + "sleep 0.2; code=5" + EPILOGUE)
-    steps = [step(number) for number in range(1_000)]
+    steps = [partial(step, number) for number in range(1_000)]
     outcome = Supervisor(run.started(), Limits(), time.monotonic(), nothing, steps).watch()
     assert outcome.exit_code == 5
     assert done == list(range(len(done)))
@@ -135,7 +137,7 @@ def test_what_may_be_done_meanwhile_is_done_in_turn_and_no_longer_than_the_run(
 def test_deadline_is_kept_between_the_steps_of_what_is_done_meanwhile(
     fake: Callable[[str], Fake],
 ) -> None:
-    steps = [lambda: time.sleep(0.01)] * 1_000
+    steps = [partial(time.sleep, 0.01)] * 1_000
     run = fake(PREFACE + "wait" + EPILOGUE)
     limits, begun_s = Limits(timeout_ms=100), time.monotonic()
     assert Supervisor(run.started(), limits, begun_s, nothing, steps).watch().killed == "timeout"
@@ -150,6 +152,29 @@ def test_failure_of_what_is_done_meanwhile_kills_and_goes_on(fake: Callable[[str
     with pytest.raises(LookupError):
         Supervisor(run.started(), Limits(), time.monotonic(), nothing, [fail]).watch()
     assert run.process.wait(timeout=5) != 0
+
+
+def test_whoever_outlives_the_main_process_is_killed_with_the_init(
+    fake: Callable[[str], Fake],
+) -> None:
+    # This "bwrap" reports the end and leaves its init alone, as a forged reaper would have it.
+    left = "printf '{ \"exit-code\": 4 }\\n' >&$status; trap '' TERM; sleep 30"
+    begun_s = time.monotonic()
+    outcome = watch(fake(PREFACE + left))
+    assert (outcome.exit_code, outcome.killed) == (4, None)
+    assert time.monotonic() - begun_s < 5
+
+
+def test_a_run_that_somebody_else_ended_long_after_its_time_timed_out(
+    fake: Callable[[str], Fake],
+) -> None:
+    run = fake("exit 1")
+    run.process.wait()
+    begun_s = time.monotonic() - 60
+    supervisor = Supervisor(run.started(), Limits(timeout_ms=1_000), begun_s, nothing)
+    # As if this process had been stopped right behind its look at the clock.
+    supervisor._deadline_s = time.monotonic() + 60
+    assert supervisor.watch().killed == "timeout"
 
 
 def test_output_beyond_the_cap_is_read_counted_and_dropped(fake: Callable[[str], Fake]) -> None:
@@ -238,3 +263,39 @@ def test_memory_is_added_up_over_a_whole_family() -> None:
         top.wait()
     assert resident_bytes(top.pid) == 0
     assert children(top.pid) == []
+
+
+HOARD = """
+import ctypes, os, threading, time
+kept = []
+def hoard():
+    kept.append(b"x" * (60 << 20))
+    print("full", flush=True)
+    time.sleep(30)
+threading.Thread(target=hoard).start()
+exit_thread = {"x86_64": 60, "aarch64": 93}[os.uname().machine]
+ctypes.CDLL(None).syscall(exit_thread, 0)
+"""
+
+
+def test_memory_behind_a_first_thread_that_has_ended_is_counted() -> None:
+    hoard = subprocess.Popen([sys.executable, "-c", HOARD], stdout=subprocess.PIPE)
+    try:
+        assert hoard.stdout is not None
+        assert hoard.stdout.readline() == b"full\n"
+        deadline_s = time.monotonic() + 5
+        # Its own entry shows nothing once the first thread is gone.
+        while _shown(hoard.pid) and time.monotonic() < deadline_s:
+            time.sleep(0.01)
+        assert _shown(hoard.pid) == 0
+        assert resident_bytes(hoard.pid) > 60 << 20
+    finally:
+        hoard.kill()
+        hoard.wait()
+        if hoard.stdout is not None:
+            hoard.stdout.close()
+
+
+def _shown(pid: int) -> int:
+    with open(f"/proc/{pid}/statm", encoding="ascii") as file:
+        return int(file.read().split()[1])
