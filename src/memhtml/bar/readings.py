@@ -8,13 +8,20 @@ from __future__ import annotations
 
 from memhtml_format.record import Reading, Record
 
+WHOLE_CHARS = 4 << 20
+"""How much HTML may be held with all its texts."""
+
 
 class Readings:
     """A cache of what `memhtml_format.record` says about HTML texts."""
 
-    __slots__ = ("_doors", "_hashes", "_readings")
+    __slots__ = ("_doors", "_hashes", "_readings", "_whole_chars", "whole")
 
     def __init__(self) -> None:
+        self.whole: dict[str, Record] = {}
+        """Records with all their texts by the blob of their bytes, as far as a few MiB hold them;
+        their `path` is meaningless. A commit indexes them without reading its files again."""
+        self._whole_chars = 0
         self._readings: dict[str, Reading] = {}
         self._hashes: dict[str, str | None] = {}
         self._doors: dict[str, tuple[str, ...]] = {}
@@ -30,12 +37,15 @@ class Readings:
             from memhtml_format.record import read_at_door
 
             reading, active = read_at_door("", _bytes(html))
-            self._readings.setdefault(html, _slim(reading))
+            self._readings.setdefault(html, self._slim(html, reading))
             found = self._doors[html] = tuple(p.text for p in (*reading.problems, *active))
         return found
 
     def record(self, html: str) -> Record | None:
-        """What the text says, None when it breaks a constraint. Its `path` is meaningless."""
+        """What the text says, None when it breaks a constraint.
+
+        Its `path` is meaningless, and claim, body and disclosure are left out (see `whole`).
+        """
         return self._reading(html).record
 
     def content_hash(self, html: str) -> str | None:
@@ -54,15 +64,19 @@ class Readings:
         if found is None:
             from memhtml_format.record import read
 
-            found = self._readings[html] = _slim(read("", _bytes(html)))
+            found = self._readings[html] = self._slim(html, read("", _bytes(html)))
         return found
 
-
-def _slim(reading: Reading) -> Reading:
-    """The reading without the long texts that no rule asks for: a batch may hold 64 MiB of HTML."""
-    if reading.record is None:
-        return reading
-    return reading._replace(record=reading.record._replace(body_text="", disclosure_text=""))
+    def _slim(self, html: str, reading: Reading) -> Reading:
+        """The reading without the long texts no rule asks for: a batch may hold 64 MiB of HTML."""
+        record = reading.record
+        if record is None:
+            return reading
+        if self._whole_chars + len(html) <= WHOLE_CHARS:
+            self._whole_chars += len(html)
+            self.whole[record.blob_sha] = record
+        slim = record._replace(claim="", body_text="", disclosure_text="")
+        return reading._replace(record=slim)
 
 
 def _bytes(html: str) -> bytes:

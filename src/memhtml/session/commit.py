@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from memhtml import log as report
+from memhtml.bar.readings import Readings
 from memhtml.session import landing
 from memhtml.session.bound import Identity
 from memhtml.session.job import Job
@@ -38,7 +39,7 @@ def commit(root: str, identity: Identity, *, message: str, drop: bool) -> dict[s
     with session_lock(root, identity.id) as lock:
         log = read_log(root, identity.id)
         base = log.base_sha
-        job = Job(Repo(root), refs.final(root, log.ref), lock, message)
+        job = Job(Repo(root), refs.final(root, log.ref), lock, message, Readings())
         dropped: list[Dropped] = []
         outcome: Outcome | None = None
         if log.pending is not None:
@@ -111,7 +112,7 @@ def write_snapshot(job: Job, ref: str, outcome: Outcome) -> dict[str, Any] | Non
             past = refs.resolve(job.root, job.target) != sha
             if past or stands_at(job.root, ref, sha):
                 return None
-        written = advance(job.root, ref, sha, job.repo)
+        written = advance(job.root, ref, sha, job.repo, known=job.readings.whole)
     except Exception as error:
         report.warn(f"the head database was not advanced: {type(error).__name__}: {error}")
         return None

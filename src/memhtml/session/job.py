@@ -10,6 +10,7 @@ from memhtml.session.log import Log, scope_of, update_held
 from memhtml.store.lock import DirectoryLock
 
 if TYPE_CHECKING:
+    from memhtml.bar.readings import Readings
     from memhtml.store.repo import Repo
 
 
@@ -21,6 +22,8 @@ class Job(NamedTuple):
     """The ref at the end of the log's symbolic ones: what is compared, followed and moved."""
     lock: DirectoryLock
     message: str
+    readings: Readings
+    """Every text of the log is parsed once, whoever asks and however often the log is judged."""
 
     @property
     def root(self) -> str:

@@ -62,13 +62,11 @@ class Built(NamedTuple):
 def stage(job: Job, log: Log) -> Staged | Outcome:
     """Steps 1 to 3: judge against the base, look at the ref, fold, mark contradictions."""
     from memhtml.bar.judge import judge
-    from memhtml.bar.readings import Readings
     from memhtml.corpus.head import open_head
 
     policy = store_policy.load(job.root)
-    readings = Readings()
     with open_head(job.root, log.ref, log.base_sha, repo=job.repo) as head:
-        found = judge(log.ops, head, policy, job.scope, readings=readings)
+        found = judge(log.ops, head, policy, job.scope, readings=job.readings)
         if found:
             return answers.refused(found)
         on_step("judged")
@@ -77,7 +75,7 @@ def stage(job: Job, log: Log) -> Staged | Outcome:
             return answers.rebase_needed(tip, overlapping(job, log, tip))
         if held is not None and tip is None:
             raise no_commit_there(job.target)
-        return fold_and_mark(log, head, readings, expected=held)
+        return fold_and_mark(log, head, job.readings, expected=held)
 
 
 def no_commit_there(ref: str) -> MemhtmlError:

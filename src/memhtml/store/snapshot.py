@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from memhtml import log
@@ -21,6 +21,7 @@ from memhtml.store.snapshot_schema import PROGRAM
 
 if TYPE_CHECKING:
     from memhtml.store.repo import Repo
+    from memhtml_format.record import Record
 
 Replaced = Literal["built", "found", "failed"]
 Source = Literal["snapshot", "snapshot+advance", "git"]
@@ -112,18 +113,20 @@ def write_snapshot(
     *,
     anew: bool = False,
     live_refs: LiveRefs | None = None,
+    known: Mapping[str, Record] | None = None,
 ) -> SnapshotReport | None:
     """Bring the database of `ref` to `sha`, which its tip is now, and prune (spec `sessions` §4.3).
 
-    `anew` reads all of git whatever is there. Call it with no database open. Best effort: a
-    failure is a warning and None.
+    `anew` reads all of git whatever is there. `known` are records the caller has read already, by
+    the blob they were read from. Call it with no database open. Best effort: a failure is a warning
+    and None.
     """
     started = time.monotonic()
     path = files.database_path(root, ref)
     try:
         if anew and _replace(root, ref, sha, repo, opening.Unusable("asked for")) == "failed":
             return None
-        opened = _settle(root, ref, sha, repo, sideways=True)
+        opened = _settle(root, ref, sha, repo, sideways=True, known=known)
         if opened is None:
             return None
         opened.database.close()
@@ -157,7 +160,15 @@ def prune(
     return snapshot_prune.prune(root, repo, keep_ref=keep_ref, live_refs=live_refs, sweep=sweep)
 
 
-def _settle(root: str, ref: str, sha: str, repo: Repo, *, sideways: bool) -> Opened | None:
+def _settle(
+    root: str,
+    ref: str,
+    sha: str,
+    repo: Repo,
+    *,
+    sideways: bool,
+    known: Mapping[str, Record] | None = None,
+) -> Opened | None:
     """The file of `ref`, opened and advanced or built as needed; None when it cannot be used.
 
     `sideways` advances it to a commit that is no newer one as well: the ref was moved there.
@@ -168,7 +179,7 @@ def _settle(root: str, ref: str, sha: str, repo: Repo, *, sideways: bool) -> Ope
             database = opening.connect(root, ref)
             if database.meta.sha == sha:
                 return Opened(database, "git" if built else "snapshot")
-            opened = _advanced(database, root, ref, sha, repo, sideways=sideways)
+            opened = _advanced(database, ref, sha, repo, sideways=sideways, known=known)
             if opened is not None:
                 return opened
         except opening.Unusable as error:
@@ -185,7 +196,13 @@ def _settle(root: str, ref: str, sha: str, repo: Repo, *, sideways: bool) -> Ope
 
 
 def _advanced(
-    database: Database, root: str, ref: str, sha: str, repo: Repo, *, sideways: bool
+    database: Database,
+    ref: str,
+    sha: str,
+    repo: Repo,
+    *,
+    sideways: bool,
+    known: Mapping[str, Record] | None,
 ) -> Opened | None:
     """The database for another commit than it stands at, or None to look again."""
     try:
@@ -194,7 +211,7 @@ def _advanced(
             raise opening.Unusable(f"git has lost its commit {stored}")
         if not sideways and not repo.is_ancestor(stored, sha):
             return Opened(database, "snapshot+advance")
-        reparsed = _write(database, ref, sha, repo)
+        reparsed = _write(database, ref, sha, repo, known)
         meta = opening.begin(database.conn)
         if reparsed is None and meta == database.meta:
             # Busy: the difference stays in memory, over a fresh read transaction.
@@ -212,13 +229,15 @@ def _advanced(
         raise
 
 
-def _write(database: Database, ref: str, sha: str, repo: Repo) -> int | None:
+def _write(
+    database: Database, ref: str, sha: str, repo: Repo, known: Mapping[str, Record] | None
+) -> int | None:
     """Advance the file; None when it is busy or was moved first. Damage raises sqlite3.Error."""
     from memhtml.store.snapshot_build import advance
 
     database.conn.execute("ROLLBACK")
     try:
-        return advance(database.conn, ref, database.meta.sha, sha, repo)
+        return advance(database.conn, ref, database.meta.sha, sha, repo, known)
     except sqlite3.OperationalError as error:
         log.warn(f"the head database of {ref} was not advanced: {error}")
         return None

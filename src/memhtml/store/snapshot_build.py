@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from memhtml.store import snapshot_files as files
@@ -40,10 +40,18 @@ def fill(conn: sqlite3.Connection, ref: str, sha: str, repo: Repo) -> Counts:
     return counts
 
 
-def read_record(repo: Repo, path: str, oid: str) -> Record | None:
-    """The record in a blob, or None when the file does not parse."""
+def read_record(
+    repo: Repo, path: str, oid: str, known: Mapping[str, Record] | None = None
+) -> Record | None:
+    """The record in a blob, or None when the file does not parse.
+
+    `known` holds records by their blob; nothing but the path and `archived` depends on the path.
+    """
     if not schema.may_be_record(path):
         return None
+    seen = known.get(oid) if known else None
+    if seen is not None:
+        return seen._replace(path=path, archived=schema.is_archived(path))
     from memhtml_format.record import read
 
     return read(path, repo.data(oid)).record
@@ -107,12 +115,20 @@ def build_private(ref: str, sha: str, repo: Repo) -> sqlite3.Connection:
     return conn
 
 
-def advance(conn: sqlite3.Connection, ref: str, old: str, new: str, repo: Repo) -> int | None:
+def advance(
+    conn: sqlite3.Connection,
+    ref: str,
+    old: str,
+    new: str,
+    repo: Repo,
+    known: Mapping[str, Record] | None = None,
+) -> int | None:
     """Move a database from commit `old` to `new` in one transaction over the paths that differ.
 
     Answers how many memory paths differed, or None when nothing was written: another process
-    keeps the database busy for 250 ms, or moved it away from `old` first. The connection must
-    be outside a transaction. Raises sqlite3.DatabaseError when the file is damaged.
+    keeps the database busy for 250 ms, or moved it away from `old` first. `known` are records that
+    need not be read again, by their blob. The connection must be outside a transaction. Raises
+    sqlite3.DatabaseError when the file is damaged.
     """
     try:
         conn.execute("BEGIN IMMEDIATE")
@@ -124,7 +140,7 @@ def advance(conn: sqlite3.Connection, ref: str, old: str, new: str, repo: Repo) 
             conn.execute("ROLLBACK")
             return None
         counts = Counts(meta.records, meta.live, meta.skipped)
-        differing = _apply(conn, repo, repo.difference(old, new), counts)
+        differing = _apply(conn, repo, repo.difference(old, new), counts, known)
         schema.write_meta(conn, ref, new, counts)
         conn.execute("COMMIT")
     except BaseException:
@@ -134,7 +150,13 @@ def advance(conn: sqlite3.Connection, ref: str, old: str, new: str, repo: Repo) 
     return differing
 
 
-def _apply(conn: sqlite3.Connection, repo: Repo, changes: Iterable[Change], counts: Counts) -> int:
+def _apply(
+    conn: sqlite3.Connection,
+    repo: Repo,
+    changes: Iterable[Change],
+    counts: Counts,
+    known: Mapping[str, Record] | None,
+) -> int:
     writer = RowWriter(conn, counts)
     differing = 0
     for batch in _batches(changes):
@@ -146,15 +168,21 @@ def _apply(conn: sqlite3.Connection, repo: Repo, changes: Iterable[Change], coun
         counts.skipped -= sum(_counts(change.path, change.old) for change in others)
         for change in batch:
             if change.new is not None:
-                _add(writer, repo, change.path, change.new)
+                _add(writer, repo, change.path, change.new, known)
         writer.flush()
     return differing
 
 
-def _add(writer: RowWriter, repo: Repo, path: str, entry: tuple[int, str]) -> None:
+def _add(
+    writer: RowWriter,
+    repo: Repo,
+    path: str,
+    entry: tuple[int, str],
+    known: Mapping[str, Record] | None = None,
+) -> None:
     """One entry of a tree, as a record or else as a file that is none."""
     candidate = _counts(path, entry)
-    record = read_record(repo, path, entry[1]) if candidate else None
+    record = read_record(repo, path, entry[1], known) if candidate else None
     if record is not None:
         writer.add(record)
         return

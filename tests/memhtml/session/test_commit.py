@@ -7,6 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from selectolax.lexbor import LexborHTMLParser
+from tests.support.head import dump, dump_file
 from tests.support.session import (
     changed_in,
     checkout_state,
@@ -26,6 +28,9 @@ from memhtml.session import landing
 from memhtml.session.log import read_log, sessions_folder
 from memhtml.session.rebase import rebase
 from memhtml.store import atomic
+from memhtml.store.repo import Repo
+from memhtml.store.snapshot_build import build_private
+from memhtml_format import html
 from memhtml_format.ops import AddLabel, AddLink, Archive, Move, Op, Put
 
 A, B = "areas/inbox/a.html", "areas/inbox/b.html"
@@ -327,3 +332,53 @@ def test_commit_needs_no_git_identity(store: str) -> None:
     start_log(store, "s1", [put_op("one")])
     assert land(store, "s1")["kind"] == "committed"
     assert git(store, "log", "-1", "--format=%an <%ae>") == "memhtml <memhtml@localhost>"
+
+
+def test_the_head_database_after_a_commit_equals_one_built_from_git(store: str) -> None:
+    text = page("Fact c holds.")
+    ops: list[Op] = [
+        put_op("ttl", "The cache ttl is five minutes."),
+        Put("projects/p/one.html", page("A claim <dfn>term</dfn> stands.", kind="procedural")),
+        Put("areas/inbox/c.html", text),
+        Archive("areas/inbox/c.html", "archive/2026/areas/inbox/c.html", text),
+        put_op("labelled"),
+        AddLabel("areas/inbox/labelled.html", "team:ops"),
+        AddLink(A, "relates_to", f"/{B}"),
+    ]
+    start_log(store, "s1", [put_op("old", "The cache ttl is ten minutes.")])
+    start_log(store, "s2", ops)
+    assert land(store, "s1")["kind"] == "committed"
+    rebase(store, who("s2"))
+    answer = land(store, "s2")
+    assert answer["contradictions"]
+    assert answer["snapshot"]["sha"] == tip(store)
+    built = build_private("refs/heads/main", tip(store), Repo(store))
+    assert dump_file(answer["snapshot"]["path"]) == dump(built)
+    built.close()
+
+
+def test_a_commit_parses_each_text_once(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts: list[str] = []
+    real = html.parse
+
+    def counted(text: str) -> LexborHTMLParser:
+        texts.append(text)
+        return real(text)
+
+    start_log(store, "s1", [put_op(f"n{n}") for n in range(5)])
+    monkeypatch.setattr(html, "parse", counted)
+    assert land(store, "s1")["snapshot"] is not None
+    assert len(texts) == len(set(texts)) == 7  # The two of the base, for the first database.
+
+
+def test_texts_beyond_a_few_mebibytes_are_not_kept_for_the_head_database(
+    store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from memhtml.bar import readings
+
+    monkeypatch.setattr(readings, "WHOLE_CHARS", len(page("Fact n0 holds.")))
+    start_log(store, "s1", [put_op(f"n{n}") for n in range(3)])
+    answer = land(store, "s1")
+    built = build_private("refs/heads/main", tip(store), Repo(store))
+    assert dump_file(answer["snapshot"]["path"]) == dump(built)
+    built.close()
