@@ -6,9 +6,10 @@ no regular file any more, and the seed. It reads no disk and no clock, and adds 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
+from memhtml_harvest.budget import HARVEST_BYTES_CAP, Budget
 from memhtml_harvest.report import Findings, Harvest
 from memhtml_harvest.seed import Entry, Seed, holds_exactly
 
@@ -21,26 +22,43 @@ class Changes(NamedTuple):
 
 
 def harvest(
-    changed: Mapping[bytes, Entry], vanished: Iterable[str], seed: Seed, *, scope: str
+    changed: Mapping[bytes, Entry],
+    vanished: Iterable[str],
+    seed: Seed,
+    *,
+    scope: str,
+    bytes_cap: int = HARVEST_BYTES_CAP,
+    check: Callable[[], None] | None = None,
 ) -> Harvest:
     """The operations and rejections of one run; `scope` is `session` or `curate`.
 
     `changed` maps names below the mount, as bytes, to what stands there; entries that equal their
     seed are allowed and mean nothing. `vanished` are the seeded paths without a regular file.
     Every other entry and path ends up in an operation or among the rejected ones.
+
+    The files that are read state `bytes_cap` bytes in all at most, in path order; one that does
+    not fit any more is `too-large`. `check` is called before each file and each vanished path, and
+    what it raises ends the harvest: a caller's deadline.
     """
     gone = frozenset(vanished)
     if not changed and not gone:
         return Harvest((), ())
     # Imported here, so that a run that changed nothing loads no parser.
     from memhtml_harvest.pair import pair_vanished
-    from memhtml_harvest.rows import file_change
+    from memhtml_harvest.rows import Run, file_change
 
+    check = check or _in_time
     findings = Findings()
+    run = Run(seed, gone, scope, Budget(bytes_cap))
     for raw in sorted(changed):
-        file_change(raw, changed[raw], findings, seed, gone, scope)
-    pair_vanished(gone, findings, seed, scope)
+        check()
+        file_change(raw, changed[raw], findings, run)
+    pair_vanished(findings, run, check)
     return findings.finish(scope)
+
+
+def _in_time() -> None:
+    """The check of a caller without a deadline."""
 
 
 def diff_trees(before: Mapping[str, bytes], after: Mapping[bytes, Entry]) -> Changes:

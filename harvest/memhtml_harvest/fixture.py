@@ -411,3 +411,6 @@ def _save_file(target: Path, entry: Entry) -> None:
         target.chmod(0)
         return
     target.write_bytes(data)
+    if len(data) < entry.size:
+        # Past what one recording keeps: the size is all that the harvest asks of such a file.
+        os.truncate(target, entry.size)

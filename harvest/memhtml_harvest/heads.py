@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from memhtml_format.ops import AddLabel, AddLink, DropLabel, DropLink, Op
+from memhtml_harvest.report import Refusal
 
 if TYPE_CHECKING:
     from memhtml_format.record import HeadView, Link
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SHOWN_CHARS = 200
-"""Titles and values longer than this are cut in a reason; edges and entities never are."""
+"""Titles and values longer than this are cut in a reason; edges and entities are not."""
 
 
 class HeadEdit(NamedTuple):
@@ -28,6 +29,11 @@ class HeadEdit(NamedTuple):
     labels: tuple[str, ...]
     unlabels: tuple[str, ...]
     others: tuple[str, ...]
+
+    @property
+    def ops_count(self) -> int:
+        """How many operations it makes."""
+        return len(self.links) + len(self.unlinks) + len(self.labels) + len(self.unlabels)
 
 
 def edit_of(old: bytes, new: bytes, old_hash: str | None) -> HeadEdit | None:
@@ -75,8 +81,13 @@ def operations(path: str, edit: HeadEdit) -> list[Op]:
     ]
 
 
+def refusal(edit: HeadEdit, where: str = "") -> Refusal | None:
+    """Why the edit cannot be taken, with `where` before it; None when it can."""
+    return Refusal("head-edit", where + explain(edit)) if edit.others else None
+
+
 def explain(edit: HeadEdit) -> str:
-    """Why the edit was not taken: the other changes first, then the edges and entities beside."""
+    """The words of a refusal: the other changes first, then the edges and entities beside."""
     beside = [
         *(f"link added {link.rel} {link.href}" for link in edit.links),
         *(f"link removed {link.rel} {link.href}" for link in edit.unlinks),

@@ -6,13 +6,13 @@ hash, each through one index that is built at most once, so that the cost follow
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
 
 from memhtml_format import paths
 from memhtml_format.ops import Archive, Move
 from memhtml_harvest import heads
 from memhtml_harvest.report import Candidate, Findings, Refusal
-from memhtml_harvest.seed import Seed
+from memhtml_harvest.rows import Run
 
 NAMED_COPIES = 3
 _GONE = (
@@ -22,22 +22,25 @@ _GONE = (
 _GONE_ARCHIVED = "an archived record is history; it stays in its slot"
 
 
-def pair_vanished(gone: Iterable[str], findings: Findings, seed: Seed, scope: str) -> None:
-    """File what became of each vanished path, in path order."""
-    pairing = _Pairing(findings, seed, scope)
-    for path in sorted(gone):
+def pair_vanished(findings: Findings, run: Run, check: Callable[[], None]) -> None:
+    """File what became of each vanished path, in path order; `check` as in `harvest`."""
+    pairing = _Pairing(findings, run, check)
+    for path in sorted(run.gone):
+        check()
         pairing.settle(path)
 
 
 class _Pairing:
     """The candidates of one harvest and who has claimed them."""
 
-    __slots__ = ("_copies", "_findings", "_scope", "_seed", "_twins")
+    __slots__ = ("_budget", "_check", "_copies", "_findings", "_scope", "_seed", "_twins")
 
-    def __init__(self, findings: Findings, seed: Seed, scope: str) -> None:
+    def __init__(self, findings: Findings, run: Run, check: Callable[[], None]) -> None:
         self._findings = findings
-        self._seed = seed
-        self._scope = scope
+        self._seed = run.seed
+        self._scope = run.scope
+        self._budget = run.budget
+        self._check = check
         self._twins = _first_twins(findings.puts)
         self._copies: dict[str, list[str]] | None = None
 
@@ -87,8 +90,10 @@ class _Pairing:
         edit = heads.compare(old, new)
         if edit is None:
             return Refusal("head-edit", f"its copy at {partner} is no memory file any more")
-        if edit.others:
-            return Refusal("head-edit", f"its copy at {partner} differs: {heads.explain(edit)}")
+        refusal = heads.refusal(edit, f"its copy at {partner} differs: ")
+        refusal = refusal or self._budget.take_head_ops(edit.ops_count)
+        if refusal:
+            return refusal
         self._findings.head_ops[path] = heads.operations(path, edit)
         return None
 
@@ -98,7 +103,7 @@ class _Pairing:
         The list is the index's own, so that a pairing can empty it.
         """
         if self._copies is None:
-            self._copies = _copies_by_hash(self._findings.puts)
+            self._copies = _copies_by_hash(self._findings.puts, self._check)
         if not self._copies:
             # A script that only deletes asks nothing of the seed, whatever the number of records.
             return []
@@ -127,10 +132,11 @@ def _is_copy(path: str, candidate: Candidate) -> bool:
     return candidate.new and not paths.is_archived(path)
 
 
-def _copies_by_hash(puts: dict[str, Candidate]) -> dict[str, list[str]]:
+def _copies_by_hash(puts: dict[str, Candidate], check: Callable[[], None]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for path, candidate in puts.items():
         if _is_copy(path, candidate):
+            check()
             content_hash = _content_hash(candidate.data)
             if content_hash is not None:
                 found.setdefault(content_hash, []).append(path)

@@ -6,6 +6,7 @@ other modules file their findings here, and `finish` sorts them.
 
 from __future__ import annotations
 
+from heapq import nsmallest
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from memhtml_format import paths
@@ -29,9 +30,16 @@ Code: TypeAlias = Literal[
 
 CODES: tuple[Code, ...] = get_args(Code)
 
+REJECTED_CAP = 1_000
+"""Rejections that are listed one by one; one more stands for the rest."""
+SHOWN_PATH_CHARS = 1_024
+"""A longer name is cut in `rejected`. No memory path that git can commit is near it."""
+SHOWN_REASON_CHARS = 4_096
+"""A longer explanation is cut."""
+
 
 class Rejected(NamedTuple):
-    """A change that is no operation; `reason` is `<code>: <explanation>`."""
+    """A change that is no operation; `reason` is `<code>: <explanation>`. Both may be cut."""
 
     path: str
     reason: str
@@ -43,7 +51,11 @@ class Rejected(NamedTuple):
 
 
 class Harvest(NamedTuple):
-    """What one tree of changes means, in the orders of spec `harvest` §3.6."""
+    """What one tree of changes means, in the orders of spec `harvest` §3.6.
+
+    `rejected` lists the first 1,000 changes, and as its last entry the next one, whose reason says
+    how many more there are: the codes are a closed list, so the rest has no code of its own.
+    """
 
     ops: tuple[Op, ...]
     rejected: tuple[Rejected, ...]
@@ -59,13 +71,14 @@ class Refusal(NamedTuple):
 class Candidate(NamedTuple):
     """A file that becomes a put unless a vanished record claims it; `new` when never seeded."""
 
-    html: str
+    data: bytes
+    """UTF-8. Text may take four times as much memory, so only what is an operation is decoded."""
     new: bool
 
     @property
-    def data(self) -> bytes:
-        """The file's bytes."""
-        return self.html.encode()
+    def html(self) -> str:
+        """The file's text."""
+        return self.data.decode()
 
 
 def code_of(reason: str) -> str:
@@ -76,6 +89,11 @@ def code_of(reason: str) -> str:
 def shown(raw: bytes) -> str:
     """A name as reports spell it: each undecodable sequence is one U+FFFD (§3.3 row 3)."""
     return raw.decode("utf-8", "replace")
+
+
+def cut(text: str, chars: int) -> str:
+    """`text` in at most so many characters and one that says that there were more."""
+    return text if len(text) <= chars else f"{text[:chars]}…"
 
 
 class Findings:
@@ -92,7 +110,7 @@ class Findings:
 
     def reject(self, raw: bytes, refusal: Refusal) -> None:
         """List a change; a name that is listed already keeps its first entry (§3.2)."""
-        self._rejected.setdefault(raw, refusal)
+        self._rejected.setdefault(raw, refusal._replace(text=cut(refusal.text, SHOWN_REASON_CHARS)))
 
     def reject_path(self, path: str, refusal: Refusal) -> None:
         """`reject` for a path that is known to be UTF-8."""
@@ -118,8 +136,16 @@ class Findings:
         return Harvest(tuple(ops), self._sorted_rejections())
 
     def _sorted_rejections(self) -> tuple[Rejected, ...]:
-        entries = sorted((shown(raw), raw) for raw in self._rejected)
+        # Names may be long and many, so no more of them are decoded at a time than are listed.
+        listed = nsmallest(REJECTED_CAP + 1, self._rejected, key=lambda raw: (shown(raw), raw))
+        more = len(self._rejected) - len(listed)
         return tuple(
-            Rejected(path, f"{refusal.code}: {refusal.text}")
-            for path, refusal in ((path, self._rejected[raw]) for path, raw in entries)
+            self._rejection(raw, more if place == REJECTED_CAP else 0)
+            for place, raw in enumerate(listed)
         )
+
+    def _rejection(self, raw: bytes, more: int) -> Rejected:
+        code, text = self._rejected[raw]
+        if more:
+            text = f"{text} (and {more} more rejected changes, which are not listed)"
+        return Rejected(cut(shown(raw), SHOWN_PATH_CHARS), f"{code}: {text}")

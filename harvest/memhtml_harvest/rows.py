@@ -7,9 +7,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import NamedTuple
 
 from memhtml_format import paths
 from memhtml_harvest import heads
+from memhtml_harvest.budget import Budget
 from memhtml_harvest.report import Candidate, Findings, Refusal
 from memhtml_harvest.seed import Entry, Seed, holds_exactly, record_above
 
@@ -37,12 +39,19 @@ def git_entry(raw: bytes) -> bytes | None:
     return None
 
 
-def file_change(
-    raw: bytes, entry: Entry, findings: Findings, seed: Seed, gone: Collection[str], scope: str
-) -> None:
-    """File what the entry `raw` of the changed tree means; `gone` are the vanished paths."""
+class Run(NamedTuple):
+    """What the table asks about one run: `gone` are the vanished paths."""
+
+    seed: Seed
+    gone: Collection[str]
+    scope: str
+    budget: Budget
+
+
+def file_change(raw: bytes, entry: Entry, findings: Findings, run: Run) -> None:
+    """File what the entry `raw` of the changed tree means."""
     path = _decoded(raw)
-    seeded = None if path is None else seed.read(path)
+    seeded = None if path is None else run.seed.read(path)
     if seeded is not None and holds_exactly(entry, seeded):
         return
     git = git_entry(raw)
@@ -53,12 +62,12 @@ def file_change(
     if refusal or path is None:
         findings.reject(raw, refusal or Refusal("not-a-memory-path", "the name is not UTF-8"))
         return
-    refusal = place_refusal(path, seed, scope)
-    html = refusal or content(entry)
+    refusal = place_refusal(path, run.seed, run.scope)
+    html = refusal or content(entry, run.budget)
     if isinstance(html, Refusal):
         findings.reject(raw, html)
         return
-    _file_content(path, html, seeded, findings, seed, gone)
+    _file_content(path, html, seeded, findings, run)
 
 
 def place_refusal(path: str, seed: Seed, scope: str) -> Refusal | None:
@@ -80,10 +89,16 @@ def place_refusal(path: str, seed: Seed, scope: str) -> Refusal | None:
     return _memory_path_refusal(path, slot) or _nesting_refusal(path, seed)
 
 
-def content(entry: Entry) -> str | Refusal:
-    """Rows 9 and 10: the text of a regular file, or why it cannot be taken."""
+def content(entry: Entry, budget: Budget) -> bytes | Refusal:
+    """Rows 9 and 10: the bytes of a regular file, or why they cannot be taken.
+
+    The budget is charged with the size that the file states, before it is read.
+    """
     if entry.size > FILE_BYTES_CAP:
         return _too_large(entry.size)
+    refusal = budget.take_file(entry.size)
+    if refusal:
+        return refusal
     try:
         data = entry.read(FILE_BYTES_CAP + 1)
     except OSError as error:
@@ -91,36 +106,34 @@ def content(entry: Entry) -> str | Refusal:
     if len(data) > FILE_BYTES_CAP:
         return _too_large(len(data))
     try:
-        return data.decode()
+        data.decode()
     except UnicodeDecodeError as error:
         return Refusal("not-utf8", f"byte {error.start} begins no UTF-8 character")
+    return data
 
 
 def _file_content(
-    path: str,
-    html: str,
-    seeded: bytes | None,
-    findings: Findings,
-    seed: Seed,
-    gone: Collection[str],
+    path: str, data: bytes, seeded: bytes | None, findings: Findings, run: Run
 ) -> None:
     """Rows 11 to 14."""
     if seeded is None:
-        findings.puts[path] = Candidate(html, new=True)
+        findings.puts[path] = Candidate(data, new=True)
         return
     if paths.is_archived(path):
         slot = paths.archive_slot(path)
-        if slot and slot.original in gone and not paths.is_archived(slot.original):
-            findings.puts[path] = Candidate(html, new=False)
+        if slot and slot.original in run.gone and not paths.is_archived(slot.original):
+            findings.puts[path] = Candidate(data, new=False)
             return
         text = "an archived record is history and is never edited"
         findings.reject_path(path, Refusal("archived-record", text))
         return
-    edit = heads.edit_of(seeded, html.encode(), seed.content_hash(path))
+    edit = heads.edit_of(seeded, data, run.seed.content_hash(path))
     if edit is None:
-        findings.puts[path] = Candidate(html, new=False)
-    elif edit.others:
-        findings.reject_path(path, Refusal("head-edit", heads.explain(edit)))
+        findings.puts[path] = Candidate(data, new=False)
+        return
+    refusal = heads.refusal(edit) or run.budget.take_head_ops(edit.ops_count)
+    if refusal:
+        findings.reject_path(path, refusal)
     else:
         findings.head_ops[path] = heads.operations(path, edit)
 

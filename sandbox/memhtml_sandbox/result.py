@@ -79,10 +79,28 @@ class Run:
         if self._read is None:
             return ChangeSet({}, frozenset())
         found = self._read()
-        if time.monotonic() <= self._deadline_s:
+        if not self.overdue:
             return found
-        self.timed_out, self.killed, self.exit_code = True, "timeout", TIMEOUT_EXIT
+        found.close()
+        self._count_as_timed_out()
         return ChangeSet({}, frozenset())
+
+    @property
+    def overdue(self) -> bool:
+        """Whether the whole run, reading and judging what it changed included, is over its time."""
+        return time.monotonic() > self._deadline_s
+
+    def give_up(self) -> None:
+        """Count the run as timed out and its change set as empty (spec `harvest` §2.2)."""
+        from memhtml_sandbox.changes import ChangeSet
+
+        if self._changes is not None:
+            self._changes.close()
+        self._changes = ChangeSet({}, frozenset())
+        self._count_as_timed_out()
+
+    def _count_as_timed_out(self) -> None:
+        self.timed_out, self.killed, self.exit_code = True, "timeout", TIMEOUT_EXIT
 
     def close(self) -> None:
         """End of the `with` block: from here on nothing can be read that was not read before."""

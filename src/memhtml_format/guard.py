@@ -23,8 +23,8 @@ _ATTRIBUTES = 4_096
 """Attributes on one element."""
 _ROUNDS = 16
 
-_BLOCKS = 64
-"""Parts a long text is cut into for the quick estimate of its steps."""
+_BLOCK_TAGS = 256
+"""Tags that the quick estimate of the steps takes together."""
 _PLAIN_AT_MOST = 64
 """Attributes in the plain spelling that one tag may have and still pass unread."""
 
@@ -91,13 +91,12 @@ def _steps_at_most(tags: list[str]) -> int:
     Of a name's open elements a block may close first and open then, so no more than those left
     and its own can be open at once.
     """
-    size = len(tags) // _BLOCKS + 1
     open_by_name: dict[str, int] = {}
     steps = 0
-    for first in range(0, len(tags), size):
-        counted = Counter(tags[first : first + size])
+    for first in range(0, len(tags), _BLOCK_TAGS):
+        counted = Counter(tags[first : first + _BLOCK_TAGS])
         starts = {name: many for name, many in counted.items() if name[1] != "/"}
-        steps += min(size, len(tags) - first) * (sum(open_by_name.values()) + sum(starts.values()))
+        steps += _BLOCK_TAGS * (sum(open_by_name.values()) + sum(starts.values()))
         for name, many in counted.items():
             if name[1] == "/":
                 opener = "<" + name[2:]

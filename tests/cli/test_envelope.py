@@ -31,7 +31,7 @@ JSON = st.recursive(
 def test_the_default_text_is_indented_and_keeps_the_order_of_keys() -> None:
     text = envelope.success("a.type", {"z": "é—\u2028", "a": None, "list": [1, None], "none": {}})
     assert text.decode() == (
-        '{\n  "apiVersion": "1",\n  "type": "a.type",\n  "data": {\n    "z": "é—\u2028",\n'
+        '{\n  "apiVersion": "1",\n  "type": "a.type",\n  "data": {\n    "z": "é—\\u2028",\n'
         '    "a": null,\n    "list": [\n      1,\n      null\n    ],\n    "none": {}\n  }\n}\n'
     )
 
@@ -51,6 +51,25 @@ def test_dense_text_has_no_white_space_and_no_null_keys_at_any_depth() -> None:
         '{"apiVersion":"1","type":"t","data":{"kept":[null,{"x":false}],"zero":0,"text":"",'
         '"list":[],"object":{},"deep":{"deep":{}},"é":[{}]}}\n'
     )
+
+
+STEERING = "".join(map(chr, [*range(0x7F, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A)]))
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_what_steers_a_terminal_is_escaped_and_stays_the_same_value(dense: bool) -> None:
+    value = {f"k{STEERING}": [f"é—{STEERING}\u2027\u202f\u2065\u206a\xa0\x1b"]}
+    text = envelope.success("t", value, dense=dense).decode()
+    assert not set(STEERING) & set(text)
+    assert json.loads(text)["data"] == value
+    assert "\\u007f\\u0080" in text
+    assert "\\u202e\\u2066" in text
+    assert "é—" in text
+    assert "\\u2069\u2027\u202f\u2065\u206a\xa0\\u001b" in text
+
+
+def test_what_steers_a_terminal_is_escaped_in_a_failure_as_well() -> None:
+    assert b'"error": "a\\u009bb"' in envelope.failure("ERR_GIT", "a\x9bb")
 
 
 def test_a_failure_has_its_four_keys_in_order() -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -100,3 +103,54 @@ def test_long_ordinary_pages_are_read(body: str) -> None:
 @pytest.mark.parametrize("spelling", ["<\u017f a=1>x</\u017f>", "<s a='>x</s>'>", "<b/a=1>x</b>"])
 def test_only_cleanly_closed_formatting_is_discounted(spelling: str) -> None:
     assert guard.is_tangled((spelling + "<s b=2>") * 2000 + "<p>x" * 2000)
+
+
+def tags_of(text: str) -> list[str]:
+    """The tags that the estimate counts."""
+    return guard._TAG.findall(text)
+
+
+@given(st.lists(st.sampled_from(["<ul>", "<LI>", "<li>", "</li>", "</ul>", "<b>", "</b>", "<br>"])))
+def test_estimate_of_steps_is_never_too_low(parts: list[str]) -> None:
+    tags = tags_of("".join(parts * 20))
+    assert guard._steps_at_most(tags) >= guard._steps_exactly(tags)
+
+
+def test_long_lists_are_let_through_by_the_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbidden(tags: list[str]) -> int:
+        raise AssertionError("counted tag by tag")
+
+    monkeypatch.setattr(guard, "_steps_exactly", forbidden)
+    assert not guard.is_tangled("<ul><li>x</li></ul>" * 50_000)
+
+
+@pytest.mark.parametrize(
+    "tag",
+    [
+        "<p" + " a" * 5_000 + ">",
+        "<p" + " a=1" * 5_000 + ">",
+        '<p a="' + ">" * 9 + '"' + ' a="1"' * 5_000 + ">",
+        "<p/" + "a/" * 5_000 + ">",
+        "<p x<y" + " a" * 5_000,
+        "</p" + " a" * 5_000 + ">",
+    ],
+)
+def test_one_crowded_tag_among_plain_ones_is_found(tag: str) -> None:
+    plain = "<p a=1 b='2' c=\"3\">x</p><br/><br />" * 2_000
+    assert guard.is_tangled(plain + tag)
+    assert not guard.is_tangled(plain + tag[:2_000] + ">")
+
+
+def test_no_pattern_uses_what_older_interpreters_get_wrong() -> None:
+    # Possessive quantifiers and atomic groups, which CPython matches rightly from 3.11.5 on only.
+    wrong = re.compile(r"[*+?}]\+|\(\?>")
+    roots = Path(__file__).parents[2]
+    texts = [
+        (path.name, node.value if isinstance(node.value, str) else node.value.decode("latin-1"))
+        for part in ("src", "sandbox", "harvest")
+        for path in (roots / part).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_bytes()))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str | bytes)
+    ]
+    assert len(texts) > 1_000
+    assert [(name, text) for name, text in texts if wrong.search(text)] == []

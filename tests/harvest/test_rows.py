@@ -6,7 +6,12 @@ import pytest
 from tests.support.harvest import Doc, judge, summary
 
 from memhtml_harvest.diff import harvest
-from memhtml_harvest.report import Rejected
+from memhtml_harvest.report import (
+    REJECTED_CAP,
+    SHOWN_PATH_CHARS,
+    SHOWN_REASON_CHARS,
+    Rejected,
+)
 from memhtml_harvest.rows import FILE_BYTES_CAP
 from memhtml_harvest.seed import FileEntry, MapSeed
 
@@ -278,3 +283,40 @@ def test_every_reason_starts_with_its_code() -> None:
 
     assert all(item.reason.startswith(f"{item.code}: ") for item in result.rejected)
     assert Rejected("x", "not-html: a: b").code == "not-html"
+
+
+def test_rejections_past_the_cap_are_counted_in_one_last_entry() -> None:
+    names = [f"n{n:04}.txt" for n in range(REJECTED_CAP + 3)]
+    rejected = judge({}, {name: FileEntry() for name in reversed(names)}).rejected
+
+    assert [item.path for item in rejected] == names[: REJECTED_CAP + 1]
+    assert rejected[-1].code == "not-html"
+    assert "and 2 more rejected changes" in rejected[-1].reason
+    assert not any("more rejected" in item.reason for item in rejected[:-1])
+
+
+def test_one_rejection_past_the_cap_is_listed_like_any_other() -> None:
+    names = [f"n{n:04}.txt" for n in range(REJECTED_CAP + 1)]
+    rejected = judge({}, {name: FileEntry() for name in names}).rejected
+
+    assert len({item.reason for item in rejected}) == 1
+    assert [item.path for item in rejected] == names
+
+
+def test_names_beyond_measure_are_cut_in_rejections_and_keep_their_order() -> None:
+    folder = "/".join(["\x01" * 250] * 20)
+    names = [f"{folder}/{last}" for last in "ba"] + ["c"]
+    rejected = judge({}, {name: FileEntry(kind="pipe") for name in names}).rejected
+
+    cut = f"{folder[:SHOWN_PATH_CHARS]}…"
+    assert [item.path for item in rejected] == [cut, cut, "c"]
+
+
+def test_explanations_beyond_measure_are_cut() -> None:
+    title = Doc(title="Old")
+    links = tuple(("supports", f"/areas/{n:04}.html") for n in range(1_000))
+    item = judge({NOTE: title}, {NOTE: title._replace(title="New", links=links)}).rejected[0]
+
+    assert item.code == "head-edit"
+    assert len(item.reason) == len("head-edit: ") + SHOWN_REASON_CHARS + 1
+    assert item.reason.endswith("…")

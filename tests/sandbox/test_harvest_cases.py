@@ -64,7 +64,7 @@ def test_case_gives_what_it_expects_on_each_back_end(
     ) as run:
         log = Log("case", VERSION, "refs/heads/main", ops)
         judged = judge_changes(
-            run.changes(), MapSeed(view), MemoryCorpus(base), log, store_policy, run_bound=run_bound
+            run, MapSeed(view), MemoryCorpus(base), log, store_policy, run_bound=run_bound
         )
         ended = (run.exit_code, run.timed_out, run.stdout.decode())
     lands = ended[0] == 0 and not judged.blocking

@@ -36,6 +36,12 @@ _RULES: dict[str, Callable[[Any, Batch], list[Violation]]] = {
 }
 
 
+REASONS_CAP = 50
+"""Reasons that one violation lists; one more says how many there are besides."""
+REASON_CHARS = 1_024
+"""A longer reason is cut: it quotes what a file says, and files are large."""
+
+
 def judge(
     ops: Sequence[Op],
     base: Corpus,
@@ -43,25 +49,45 @@ def judge(
     scope: str,
     *,
     readings: Readings | None = None,
+    check: Callable[[], None] | None = None,
 ) -> list[Violation]:
     """Every violation of the whole log against the session's base; never raises on any log.
 
     `scope` is "session" or "curate" (§2.2). Hand the same `readings` to `compare` to parse no text
     twice. More operations than the cap are one `batch-cap` and nothing else is asked (§4.2).
+    `check` is called before each operation, and what it raises goes through: a caller's deadline.
     """
     if len(ops) > BATCH_CAP:
         return [Violation("batch-cap", held=len(ops), cap=BATCH_CAP)]
     batch = Batch(ops, base, policy, scope, readings or Readings())
-    found = walk(ops, batch)
+    found = walk(ops, batch, check)
     found.extend(dangling_edges(batch))
     found.extend(unanchored_at_the_end(batch))
-    return found
+    return [shortened(violation) for violation in found]
 
 
-def walk(ops: Sequence[Op], batch: Batch) -> list[Violation]:
+def shortened(violation: Violation) -> Violation:
+    """The violation with no more and no longer reasons than a report can hold."""
+    reasons = violation.reasons
+    if len(reasons) <= REASONS_CAP and all(len(reason) <= REASON_CHARS for reason in reasons):
+        return violation
+    listed = [
+        reason if len(reason) <= REASON_CHARS else f"{reason[:REASON_CHARS]}…"
+        for reason in reasons[:REASONS_CAP]
+    ]
+    if len(reasons) > REASONS_CAP:
+        listed.append(f"and {len(reasons) - REASONS_CAP} more reasons")
+    return violation._replace(reasons=tuple(listed))
+
+
+def walk(
+    ops: Sequence[Op], batch: Batch, check: Callable[[], None] | None = None
+) -> list[Violation]:
     """The findings of each operation in log order; `batch` is left as the log leaves it."""
     found: list[Violation] = []
     for op in ops:
+        if check is not None:
+            check()
         found.extend(reserved_paths(op, batch.scope))
         found.extend(_judge_one(op, batch))
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 from memhtml.cli.registry import API_VERSION
 
@@ -11,6 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 REPLACEMENT = "\ufffd"
+_STEERS_TERMINALS = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+"""Characters that JSON allows unescaped and a terminal obeys: DEL and the C1 controls, line and
+paragraph separators, and those that turn the direction of text."""
 
 
 def success(type: str, data: Mapping[str, object], *, dense: bool = False) -> bytes:
@@ -32,13 +36,18 @@ def failure(
 
 
 def render(value: object, *, dense: bool) -> bytes:
-    """UTF-8 JSON and a newline; `dense` has no white space and no null-valued keys."""
+    """UTF-8 JSON and a newline; `dense` has no white space and no null-valued keys.
+
+    What could steer a terminal is written as an escape, which stands for the same value.
+    """
     if dense:
         text = json.dumps(
             without_nulls(value), ensure_ascii=False, allow_nan=False, separators=(",", ":")
         )
     else:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2)
+    # All JSON syntax is printable ASCII, so these characters stand in strings alone.
+    text = _STEERS_TERMINALS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     return utf8(text + "\n")
 
 

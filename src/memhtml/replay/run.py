@@ -150,7 +150,7 @@ def run_again(case: Case, found: Support) -> Expect:
             limits=case.limits,
         ) as run:
             judged = judge_changes(
-                run.changes(),
+                run,
                 MapSeed(fixture.seed),
                 MemoryCorpus(base_files(fixture)),
                 log,

@@ -6,6 +6,7 @@ copies them before it closes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from memhtml.corpus.watched import Seen, WatchedCorpus
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from memhtml.policy import Policy
     from memhtml.session.judgement import Judged
     from memhtml.session.log import Log
+    from memhtml_harvest.budget import Budget
     from memhtml_sandbox.changes import Entry
     from memhtml_sandbox.result import Run
 
@@ -98,16 +100,29 @@ class Recorder:
     def keep(self, log: Log, policy: Policy, run: Run, judged: Judged, mount: Mount) -> None:
         """Read what the script left while the upper layer is still open."""
         changes = run.changes()
-        after = {name: kept(entry) for name, entry in changes.changed.items()}
+        after = keep_entries(changes.changed)
         vanished = tuple(sorted(changes.vanished))
         self.evidence = Evidence(log, policy, run, judged, mount, after, vanished, self.seen)
 
 
-def kept(entry: Entry) -> Kept:
-    """An entry with its bytes, up to one past the harvest's cap."""
+def keep_entries(changed: Mapping[bytes, Entry]) -> dict[bytes, Kept]:
+    """The entries, with the bytes of as many files as one harvest takes.
+
+    Only the bytes of `.html` files are ever harvested, so those go first.
+    """
+    from memhtml_harvest.budget import Budget
+
+    budget = Budget()
+    wanted = sorted(changed, key=lambda name: (not name.endswith(b".html"), name))
+    found = {name: kept(changed[name], budget) for name in wanted}
+    return {name: found[name] for name in changed}
+
+
+def kept(entry: Entry, budget: Budget) -> Kept:
+    """An entry with its bytes, up to one past the harvest's cap; past the budget its size alone."""
     from memhtml_harvest.rows import FILE_BYTES_CAP
 
-    if entry.kind != "file" or entry.size > FILE_BYTES_CAP:
+    if entry.kind != "file" or entry.size > FILE_BYTES_CAP or budget.take_file(entry.size):
         return Kept(entry.kind, entry.size, b"")
     try:
         return Kept(entry.kind, entry.size, entry.read(FILE_BYTES_CAP + 1))

@@ -115,12 +115,12 @@ def judge_run(
     """Harvest the change set, and judge log and harvest against the head."""
     from memhtml.session.judgement import judge_changes
 
-    changes = run.changes()
+    run.changes()  # Read before the head is open, however long that takes.
     with mount.head() as head:
         base: Corpus = head if recorder is None else recorder.base(head)
         own = mount.seed(head)
         seed: Seed = own if recorder is None else recorder.seed(own)
-        return judge_changes(changes, seed, base, log, policy, run_bound=run_bound)
+        return judge_changes(run, seed, base, log, policy, run_bound=run_bound)
 
 
 def append_harvest(root: str, log: Log, run: Run, judged: Judged) -> Appended:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from memhtml_format.violations import Violation
     from memhtml_harvest.report import Rejected
     from memhtml_harvest.seed import Seed
-    from memhtml_sandbox.changes import ChangeSet
+    from memhtml_sandbox.result import Run
 
 
 class Judged(NamedTuple):
@@ -24,10 +24,19 @@ class Judged(NamedTuple):
     blocking: list[str]
 
 
+class OverTime(Exception):
+    """The whole run is over its time."""
+
+
 def judge_changes(
-    changes: ChangeSet, seed: Seed, base: Corpus, log: Log, policy: Policy, *, run_bound: bool
+    run: Run, seed: Seed, base: Corpus, log: Log, policy: Policy, *, run_bound: bool
 ) -> Judged:
-    """Harvest the change set, and judge log and harvest against the base (spec `harvest` §4)."""
+    """Harvest what the run changed, and judge log and harvest against the base (§4).
+
+    A run that is over its whole time before this is done counts as timed out; nothing of it is
+    harvested and nothing is judged (spec `harvest` §2.2).
+    """
+    changes = run.changes()
     if not changes.changed and not changes.vanished and not log.ops:
         # Before the parser and the bar are loaded, which costs more than a whole no-op.
         return Judged((), (), [], [])
@@ -36,7 +45,15 @@ def judge_changes(
     from memhtml_format.violations import blocking, sentence
     from memhtml_harvest.diff import harvest
 
-    found = harvest(changes.changed, changes.vanished, seed, scope=log.scope)
-    violations = judge((*log.ops, *found.ops), base, policy, log.scope)
+    def check() -> None:
+        if run.overdue:
+            raise OverTime
+
+    try:
+        found = harvest(changes.changed, changes.vanished, seed, scope=log.scope, check=check)
+        violations = judge((*log.ops, *found.ops), base, policy, log.scope, check=check)
+    except OverTime:
+        run.give_up()
+        return Judged((), (), [], [])
     blocked = blocking(violations, touched_by(found.ops), run_bound=run_bound)
     return Judged(found.ops, found.rejected, violations, [sentence(v) for v in blocked])

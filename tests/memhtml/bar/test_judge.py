@@ -7,9 +7,10 @@ import time
 import pytest
 from tests.support.bar import STRICT, A, B, C, corpus, judged, kinds, page
 
-from memhtml.bar.judge import judge
+from memhtml.bar.judge import REASON_CHARS, REASONS_CAP, judge
 from memhtml.bar.readings import Readings
 from memhtml.policy import DEFAULT
+from memhtml_format import html
 from memhtml_format import violations as shapes
 from memhtml_format.ops import AddLabel, AddLink, Archive, Move, Op, Put
 from memhtml_format.violations import Violation, sentence
@@ -179,3 +180,43 @@ def test_two_hundred_puts_are_judged_in_time() -> None:
     start = time.perf_counter()
     assert judged(base, *ops) == []
     assert time.perf_counter() - start < 2.0  # Far above what it takes; a quadratic walk fails.
+
+
+def test_deadline_is_looked_at_for_each_operation() -> None:
+    class TooLateError(Exception):
+        pass
+
+    def check() -> None:
+        asked.append(None)
+        if len(asked) == 3:
+            raise TooLateError
+
+    asked: list[None] = []
+    judge(puts(2), corpus({}), DEFAULT, "session", check=check)
+    assert len(asked) == 2
+    asked.clear()
+    with pytest.raises(TooLateError):
+        judge(puts(5), corpus({}), DEFAULT, "session", check=check)
+
+
+def test_reasons_without_end_are_counted_and_long_ones_cut() -> None:
+    links = [f'<link rel="memhtml-nonsense-{n}" href="/x.html">' for n in range(REASONS_CAP + 7)]
+    links[0] = f'<link rel="memhtml-{"x" * 5_000}" href="/x.html">'
+    found = judged(corpus({}), Put(A, page("the cache ttl is five", extra_head=links)))
+    reasons = found[0].reasons
+    assert len(reasons) == REASONS_CAP + 1
+    assert len(reasons[0]) == REASON_CHARS + 1
+    assert reasons[-1] == "and 7 more reasons"
+
+
+def test_new_text_is_parsed_once_for_all_its_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[str] = []
+    parse = html.parse
+
+    def counting(text: str) -> object:
+        parsed.append(text)
+        return parse(text)
+
+    monkeypatch.setattr(html, "parse", counting)
+    assert judged(corpus({}), *puts(3)) == []
+    assert len(parsed) == 3
