@@ -122,6 +122,17 @@ def test_file_of_exactly_the_cap_keeps_its_bytes(tmp_path: Path) -> None:
     assert load(tmp_path).after[b"areas/a.html"].read(FILE_BYTES_CAP + 1) == data
 
 
+def test_file_whose_bytes_were_not_kept_has_its_size_and_takes_no_room(tmp_path: Path) -> None:
+    class Unkept(FileEntry):
+        def read(self, limit: int) -> bytes:
+            return b""
+
+    save(tmp_path, fixture({b"areas/a.html": Unkept(size_bytes=FILE_BYTES_CAP)}))
+
+    assert load(tmp_path).after[b"areas/a.html"].size == FILE_BYTES_CAP
+    assert os.stat(tmp_path / "after/areas/a.html").st_blocks == 0
+
+
 def test_link_in_an_after_tree_is_not_followed(tmp_path: Path) -> None:
     save(tmp_path, fixture())
     (tmp_path / "after/areas").symlink_to(tmp_path / "seed/areas")
