@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
 
 def _store(call: Call) -> str:
-    from memhtml.store import refs
+    from memhtml.store import refs, trust
 
     root = call.root()
     refs.require_worktree(root)
+    trust.require_local_state(root)
     return root
 
 
