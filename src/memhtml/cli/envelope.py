@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 REPLACEMENT = "\ufffd"
-_STEERS_TERMINALS = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+_STEERS_TERMINALS = "[\x7f-\x9f\u2028-\u202e\u2066-\u2069]"
 """Characters that JSON allows unescaped and a terminal obeys: DEL and the C1 controls, line and
 paragraph separators, and those that turn the direction of text."""
 
@@ -46,9 +46,15 @@ def render(value: object, *, dense: bool) -> bytes:
         )
     else:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2)
+    return utf8(_steering_nothing(text) + "\n")
+
+
+def _steering_nothing(text: str) -> str:
+    # Most answers are ASCII, and spare what it takes to compile the expression.
+    if text.isascii() and "\x7f" not in text:
+        return text
     # All JSON syntax is printable ASCII, so these characters stand in strings alone.
-    text = _STEERS_TERMINALS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-    return utf8(text + "\n")
+    return re.sub(_STEERS_TERMINALS, lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def without_nulls(value: object) -> object:

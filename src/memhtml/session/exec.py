@@ -41,8 +41,9 @@ NEEDED_AFTER_THE_RUN = (
     "sqlite3",
     "memhtml.corpus.head",
 )
-LOADS = tuple(partial(import_module, name) for name in NEEDED_AFTER_THE_RUN)
-"""Loads what every call needs once its script has ended, while this process only waits."""
+"""Modules that every call needs once its script has ended; loaded while this process waits."""
+NEEDED_WITH_A_LOG = ("memhtml_format.violations", "memhtml.bar.judge", "memhtml_harvest.diff")
+"""And those where the session has operations already, which are judged whatever happens."""
 RUN_AGAIN = ("session.moved", "session.locked", "session.read")
 """Reasons of an append that another call got in the way of."""
 
@@ -84,7 +85,7 @@ def execute(
     policy = store_policy.load(root)
     with mounted(root, log.ref, log.base_sha, spawner) as mount:
         mount.lay(folded_over(mount, log))
-        with mount.run(script, meanwhile=LOADS) as run:
+        with mount.run(script, meanwhile=loads(log)) as run:
             if spawner is not None:
                 spawner.let_go()
             judged = judge_run(mount, log, policy, run, identity.run_bound, recorder)
@@ -93,6 +94,12 @@ def execute(
     appended = append_harvest(root, log, run, judged)
     payload = report(log, script, run, judged, appended)
     return Executed({**payload, "started": started, "head": mount.loaded}, mount.tidy)
+
+
+def loads(log: Log) -> list[Callable[[], object]]:
+    """Steps that load what is needed once the script has ended."""
+    names = NEEDED_AFTER_THE_RUN + (NEEDED_WITH_A_LOG if log.ops else ())
+    return [partial(import_module, name) for name in names]
 
 
 def folded_over(mount: Mount, log: Log) -> Folded | None:
