@@ -11,6 +11,7 @@ import json
 import os
 import stat
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memhtml.errors import StorageError
@@ -76,6 +77,7 @@ def _sha(value: object) -> bool:
     return isinstance(value, str) and refs.is_hex_id(value)
 
 
+@lru_cache(maxsize=1)  # A commit reads the same bytes again before each write.
 def decode_log(data: bytes, session_id: str) -> Log:
     """The log, or `StorageError`: `session.parse`, `session.decode`, `session.id-mismatch`."""
     try:
