@@ -22,14 +22,17 @@ from tests.support.session import (
     put_op,
     start_log,
     tip,
+    who,
 )
 
 from memhtml.session.log import read_log
+from memhtml.session.rebase import rebase
 from memhtml_format.ops import Op, Put
 
 STEPS = ("judged", "built", "checkout-locked", "pending", "followed", "swapped", "cleared")
 LANDED = frozenset({"swapped", "cleared"})
 ROUNDS = 200
+PERSON_ROUNDS = 40
 
 
 @pytest.fixture(scope="module")
@@ -149,6 +152,30 @@ def test_two_hundred_random_kills_lose_and_double_nothing(template: str, tmp_pat
         check_foreign(root, foreign)
     holders = git(root, "log", "--format=%H", "refs/heads/main", "-1")
     assert changed_in(root, holders)
+
+
+def test_a_person_who_commits_what_a_kill_left_staged_keeps_it(
+    template: str, tmp_path: Path
+) -> None:
+    """Whoever lands a file first has it; the session's copy of it is a duplicate then."""
+    root = copy_store(template, str(tmp_path / "store"))
+    chance = random.Random(20261201)
+    for round_number in range(PERSON_ROUNDS):
+        name = f"s{round_number}"
+        ops = random_log(chance, round_number)
+        start_log(root, name, ops)
+        if chance.random() < 0.7:
+            commit_killed_in_follow(root, name, chance.randint(0, 8))
+        else:
+            commit_killed_at(root, name, chance.choice(STEPS))
+        git(root, "commit", "-q", "--allow-empty", "-m", "a person commits what is staged")
+        for _turn in range(3):
+            answer = land(root, name, drop=True)
+            if answer["kind"] != "rebase-needed":
+                break
+            rebase(root, who(name))
+        assert read_log(root, name).ops == (), answer
+        assert_clean(root, [op.path for op in ops])
 
 
 def plant_foreign_work(root: str, chance: random.Random, n: int) -> tuple[str, str]:
