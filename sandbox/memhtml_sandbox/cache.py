@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
+from memhtml_sandbox import folders
 from memhtml_sandbox.errors import SandboxFailed
 from memhtml_sandbox.layers import LayerSize, LayerWriter, write_changes
 from memhtml_sandbox.lower import FOLDER_FLAGS, Lower, Source
@@ -75,6 +76,7 @@ class CorpusCache:
         `OSError`, `LookupError` or `ValueError`; whatever else `source` raises passes through.
         """
         _check_sha(sha)
+        self._check_folders()
         found = self._find(sha)
         if found is not None:
             return found
@@ -93,6 +95,7 @@ class CorpusCache:
         piled up, it prunes as well.
         """
         _check_sha(sha)
+        self._check_folders()
         delta = self._read_delta(sha)
         if delta is None or self._read_count(self._marker(sha)) is not None:
             return False
@@ -116,6 +119,7 @@ class CorpusCache:
         Deltas are cumulative, so keeping every one on a base, as spec `sandbox` §3 has it, would
         cost the square of the commits made on it; the session that an old one served is over.
         """
+        self._check_folders()
         if not os.path.isdir(self.root):
             return PruneReport(0, 0, 0)
         with _as_seed_failure(self.root), self._locked():
@@ -123,25 +127,25 @@ class CorpusCache:
             bases = self._bases_newest_first()
             deltas = self._deltas()
             kept = set(bases[:keep])
-            fresh = {sha for sha in deltas if _mtime(self._json(sha)) > before}
+            fresh = {sha for sha in deltas if folders.modified_s(self._json(sha)) > before}
             kept.update(deltas[sha].base for sha in fresh)
             newest = {deltas[sha].base: sha for _, sha in sorted(self._marked("delta", ".json"))}
             spared = fresh | {newest[base] for base in kept & newest.keys()}
             gone_deltas = [sha for sha in deltas if sha not in spared]
             removed_deltas = sum(
-                self._remove(self._json(sha), self._tree("delta", sha), before)
-                for sha in gone_deltas
+                self._remove("delta", f"{sha}.json", sha, before) for sha in gone_deltas
             )
             removed_bases = sum(
-                self._remove(self._marker(sha), self._tree("base", sha), before)
-                for sha in bases
-                if sha not in kept
+                self._remove("base", f"{sha}.ok", sha, before) for sha in bases if sha not in kept
             )
             garbage = self._sweep(min(before, time.time() - GARBAGE_S))
             return PruneReport(removed_bases, removed_deltas, garbage)
 
     def _crowded(self) -> bool:
         return sum(1 for _ in self._marked("delta", ".json")) > DELTAS_MAX
+
+    def _check_folders(self) -> None:
+        folders.require_plain(self.root, "base", "delta")
 
     # Names.
 
@@ -173,7 +177,7 @@ class CorpusCache:
     def _use(self, marker: str, tree: str, inode: int | None = None) -> bool:
         """Note the use of a finished tree; False when it is not there or not ours to use."""
         try:
-            os.utime(marker)
+            os.utime(marker, follow_symlinks=False)
             found = os.lstat(tree)
         except (FileNotFoundError, NotADirectoryError, PermissionError):
             return False
@@ -182,7 +186,7 @@ class CorpusCache:
         return stat.S_ISDIR(found.st_mode) and (found.st_uid, found.st_gid) == (self.uid, self.gid)
 
     def _read_delta(self, sha: str) -> Delta | None:
-        data = _read_json(self._json(sha))
+        data = _read_object(self._json(sha))
         base, *counts = (data.get(key) for key in ("base", "files", "bytes", "tree"))
         files, size, inode = (count if isinstance(count, int) else -1 for count in counts)
         if not isinstance(base, str) or not _is_sha(base) or min(files, size, inode) < 0:
@@ -190,7 +194,7 @@ class CorpusCache:
         return Delta(base, files, size, inode)
 
     def _read_count(self, marker: str) -> int | None:
-        files = _read_json(marker).get("files")
+        files = _read_object(marker).get("files")
         return files if isinstance(files, int) else None
 
     def _bases_newest_first(self) -> list[str]:
@@ -209,7 +213,7 @@ class CorpusCache:
         for name in names:
             sha = name.removesuffix(suffix)
             if sha != name and _is_sha(sha):
-                yield _mtime(f"{self.root}/{kind}/{name}"), sha
+                yield folders.modified_s(f"{self.root}/{kind}/{name}"), sha
 
     # Building.
 
@@ -244,7 +248,7 @@ class CorpusCache:
             if made is None:
                 continue
             if best is not None:
-                _remove_tree(best[1])
+                self._discard(best[1])
             best = (base, *made)
             if not _overgrown(best[2].files, self._read_count(self._marker(base))):
                 break
@@ -285,7 +289,7 @@ class CorpusCache:
 
     def _build(self, fill: Callable[[int], LayerSize]) -> tuple[str, LayerSize]:
         """Fill a new folder that nobody else can enter, then give it its owner and mode."""
-        path = f"{self.root}/tmp-{os.getpid()}-{os.urandom(6).hex()}"
+        path = f"{self.root}/{_spare_name()}"
         os.mkdir(path, 0o700)
         try:
             fd = os.open(path, FOLDER_FLAGS)
@@ -301,7 +305,7 @@ class CorpusCache:
             finally:
                 os.close(fd)
         except BaseException:
-            _remove_tree(path)
+            self._discard(path)
             raise
         return path, size
 
@@ -317,15 +321,15 @@ class CorpusCache:
                 return True
             except OSError as error:
                 if error.errno not in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):
-                    _remove_tree(built)
+                    self._discard(built)
                     raise
             if finished():
                 break
-            aside = f"{self.root}/tmp-{os.getpid()}-{os.urandom(6).hex()}"
+            aside = f"{self.root}/{_spare_name()}"
             with suppress(FileNotFoundError):
                 os.rename(tree, aside)
-                os.utime(aside)
-        _remove_tree(built)
+                os.utime(aside, follow_symlinks=False)
+        self._discard(built)
         return False
 
     def _make_folders(self) -> None:
@@ -333,7 +337,7 @@ class CorpusCache:
             os.makedirs(path, 0o755, exist_ok=True)
 
     def _write_json(self, path: str, value: dict[str, object]) -> None:
-        aside = f"{self.root}/tmp-{os.getpid()}-{os.urandom(6).hex()}"
+        aside = f"{self.root}/{_spare_name()}"
         fd = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
         try:
             os.write(fd, json.dumps(value).encode())
@@ -343,32 +347,37 @@ class CorpusCache:
 
     # Removing.
 
-    def _remove(self, marker: str, tree: str, before: float) -> int:
+    def _discard(self, path: str) -> None:
+        with folders.opened(self.root) as top:
+            folders.remove(top, os.path.basename(path))
+
+    def _remove(self, kind: str, marker: str, tree: str, before: float) -> int:
         """Remove a tree unless its marker was touched meanwhile; 1 when it is gone.
 
         The marker goes first and is looked at once it can no longer be touched: a run that noted
         its use before that is seen, one that comes later finds no marker and builds.
         """
-        aside = f"{self.root}/tmp-{os.getpid()}-{os.urandom(6).hex()}"
-        try:
-            os.rename(marker, aside)
-        except FileNotFoundError:
-            return 0
-        if _mtime(aside) > before:
-            os.rename(aside, marker)
-            return 0
-        os.unlink(aside)
-        _remove_tree(tree)
+        aside = _spare_name()
+        with folders.opened(self.root) as top, folders.opened(self.root, kind) as folder:
+            try:
+                os.rename(marker, aside, src_dir_fd=folder, dst_dir_fd=top)
+            except FileNotFoundError:
+                return 0
+            if folders.modified_s(aside, top) > before:
+                os.rename(aside, marker, src_dir_fd=top, dst_dir_fd=folder)
+                return 0
+            folders.remove(top, aside)
+            folders.remove(folder, tree)
         return 1
 
     def _sweep(self, before: float) -> int:
         """Remove what dead builds left; `before` is the age in epoch seconds that makes garbage."""
         swept = 0
-        for name in os.listdir(self.root):
-            path = f"{self.root}/{name}"
-            if name.startswith("tmp-") and _mtime(path) < before:
-                _remove_tree(path)
-                swept += 1
+        with folders.opened(self.root) as top:
+            for name in os.listdir(top):
+                if name.startswith("tmp-") and folders.modified_s(name, top) < before:
+                    folders.remove(top, name)
+                    swept += 1
         return swept
 
     # The lock.
@@ -439,36 +448,11 @@ def _check_owner(fd: int, uid: int, gid: int) -> None:
         )
 
 
-def _mtime(path: str) -> float:
-    try:
-        return os.lstat(path).st_mtime
-    except FileNotFoundError:
-        return 0.0
+def _spare_name() -> str:
+    return f"tmp-{os.getpid()}-{os.urandom(6).hex()}"
 
 
-def _read_json(path: str) -> dict[str, object]:
+def _read_object(path: str) -> dict[str, object]:
     """A marker's content; empty when it is not there or not an object."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        return {}
-    try:
-        value = json.loads(os.read(fd, 4_096))
-    except ValueError:
-        return {}
-    finally:
-        os.close(fd)
+    value = folders.read_note(path)
     return value if isinstance(value, dict) else {}
-
-
-def _remove_tree(path: str) -> None:
-    """Delete a tree or a file, whatever of it is still there."""
-    import shutil  # 8 ms, and only for what is rare.
-
-    if os.path.isdir(path) and not os.path.islink(path):
-        shutil.rmtree(path, ignore_errors=True)
-        return
-    try:
-        os.unlink(path)
-    except FileNotFoundError:
-        return

@@ -119,7 +119,7 @@ def _build_small_root() -> None:
     options = b"size=16m,nr_inodes=256,mode=0755"
     kernel.mount(b"memhtml", _BUILD_AT, b"tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, options)
     os.chdir(_BUILD_AT)
-    for name in ("old", "stage", "tmp", "etc"):
+    for name in ("old", "stage", "tmp", "etc", plan.EMPTY[1:]):
         os.mkdir(name, 0o755)
     kernel.pivot_root(b".", b"old")
     os.chdir("/")

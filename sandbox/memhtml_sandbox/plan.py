@@ -33,6 +33,12 @@ ENVIRONMENT = (
 SYSTEM_FOLDERS = ("bin", "sbin", "lib", "lib64")
 STORES = ("/nix/store", "/gnu/store")
 
+# Below `/usr`, but an administrator's own: settings with tokens in them, sources of the house.
+PRIVATE_FOLDERS = ("/usr/local/etc", "/usr/etc", "/usr/src")
+
+# A folder of the small root with nothing in it, for covering others.
+EMPTY = "/empty"
+
 
 # Starts a word that stands for a descriptor's number; no argument can hold a NUL.
 _FD_MARK = "\0"
@@ -47,12 +53,13 @@ class Host(NamedTuple):
     """What the argument list must know of the host's folders (spec `sandbox` §5).
 
     `links` are the system folders that are symbolic links into `/usr`, `folders` the real ones,
-    `stores` the package stores that exist.
+    `stores` the package stores that exist, `covered` the folders below `/usr` that stay empty.
     """
 
     links: tuple[str, ...]
     folders: tuple[str, ...]
     stores: tuple[str, ...]
+    covered: tuple[str, ...] = ()
 
 
 class View(NamedTuple):
@@ -98,6 +105,8 @@ def _system(stage: str, host: Host, foreign: Sequence[str]) -> list[str]:
             words += ["--ro-bind", "/bin", HIDDEN_BIN_2, "--ro-bind", tools, "/bin"]
         elif name in host.folders:
             words += ["--ro-bind", f"/{name}", f"/{name}"]
+    for path in host.covered:
+        words += ["--ro-bind", EMPTY, path]
     for store in host.stores:
         words += ["--ro-bind", store, store]
     for name in foreign:
@@ -110,8 +119,15 @@ def _system(stage: str, host: Host, foreign: Sequence[str]) -> list[str]:
 
 
 def _kernel_views() -> list[str]:
-    # Under host uid 0 the sysctls would be writable, and bwrap skips its own cover there.
-    return ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"]
+    return [
+        *("--proc", "/proc"),
+        # Under host uid 0 the sysctls would be writable, and bwrap skips its own cover there.
+        *("--ro-bind", "/proc/sys", "/proc/sys"),
+        # The reaper has the script's uid, so its memory could be written: it would report a false
+        # exit code, or outlive its parent.
+        *("--ro-bind", EMPTY, "/proc/1"),
+        *("--dev", "/dev"),
+    ]
 
 
 def _scratch(stage: str) -> list[str]:

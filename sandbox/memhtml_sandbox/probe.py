@@ -10,8 +10,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from collections.abc import Mapping
 from typing import Any
 
+from memhtml_sandbox import folders
 from memhtml_sandbox.errors import SandboxUnavailable
 from memhtml_sandbox.support import (
     DEFAULT_SEARCH,
@@ -22,6 +24,7 @@ from memhtml_sandbox.support import (
     blank,
     bwrap_candidates,
     node_candidates,
+    shown_inside,
 )
 
 __all__ = ["Support", "again", "probe"]
@@ -41,9 +44,9 @@ def probe(
 ) -> Support:
     """What this host can do; never raises.
 
-    `bwrap` comes before any other, `backend` forces one, `cache_dir` is the cache's folder (a run
-    needs it), `search` the folders of the caller's path, `version` the program's, so that a new one
-    asks again. `refresh` forgets what is known.
+    `bwrap` is taken in the place of any other and must work, `backend` forces one, `cache_dir` is
+    the cache's folder (a run needs it), `search` the folders of the caller's path, `version` the
+    program's, so that a new one asks again. `refresh` forgets what is known.
     """
     asked = Asked(bwrap, backend, cache_dir, sandbox_uid, search, version)
     if refresh:
@@ -51,8 +54,25 @@ def probe(
         _forget(asked)
     known = _found.get(asked)
     if known is None:
-        known = _found[asked] = _recall(asked) or _try(asked)
+        known = _found[asked] = _unfit(asked) or _recall(asked) or _try(asked)
     return known
+
+
+def _unfit(asked: Asked) -> Support | None:
+    """The answer for a cache that a script could read, or that lies behind a link."""
+    path = asked.cache_dir
+    if path is None:
+        return None
+    if folders.is_link(path):
+        return blank(asked)._replace(
+            reason=f"{path} is a symbolic link", remedy=folders.LINK_REMEDY
+        )
+    shown = shown_inside(path)
+    if shown is None:
+        return None
+    return blank(asked)._replace(
+        reason=f"{path} lies in {shown}, which every script can read", remedy="move the store"
+    )
 
 
 def again(support: Support) -> Support:
@@ -76,11 +96,10 @@ def _try(asked: Asked) -> Support:
     return support
 
 
-def _key(asked: Asked) -> list[object]:
+def _key(asked: Asked, programs: list[str]) -> list[object]:
     """Whatever the finding depends on (spec `sandbox` §9)."""
     with open("/proc/sys/kernel/random/boot_id", "rb") as file:
         boot = file.read().decode().strip()
-    programs = [*bwrap_candidates(asked), *node_candidates(asked)]
     marks = [[path, found.st_size, found.st_mtime_ns] for path, found in _stats(programs)]
     return [1, boot, os.uname().release, os.geteuid(), os.getegid(), *map(_plain, asked), marks]
 
@@ -108,31 +127,43 @@ def _recall(asked: Asked) -> Support | None:
     path = _file(asked)
     if path is None:
         return None
+    note = folders.read_note(path)
     try:
-        with open(path, "rb") as file:
-            kept = json.load(file)
-        if kept["key"] != json.loads(json.dumps(_key(asked))):
+        bwraps, nodes = bwrap_candidates(asked), node_candidates(asked)
+        if note["key"] != json.loads(json.dumps(_key(asked, [*bwraps, *nodes]))):
             return None
-        return _decode(kept["support"], asked)
+        kept = note["support"]
+        if kept["bwrap"] not in bwraps or kept["node"] not in (None, *nodes):
+            return None
+        return _decode(kept, asked)
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _decode(kept: dict[str, Any], asked: Asked) -> Support:
-    support = blank(asked)
-    return support._replace(
-        backend=kept["backend"],
+def _decode(kept: Mapping[str, Any], asked: Asked) -> Support:
+    """The value of a note, which may be somebody else's: no path is taken from it unseen."""
+    backend = kept["backend"]
+    if backend not in ("overlay", "copy") or asked.backend not in (None, backend):
+        raise ValueError
+    return blank(asked)._replace(
+        backend=backend,
         bwrap=kept["bwrap"],
         bwrap_version=_version(kept["bwrap_version"]),
         node=kept["node"],
         node_version=_version(kept["node_version"]),
-        cgroup=kept["cgroup"],
-        reason=kept["reason"],
-        remedy=kept["remedy"],
-        node_reason=kept["node_reason"],
-        node_remedy=kept["node_remedy"],
+        cgroup=_cgroup() if kept["cgroup"] is not None else None,
+        reason=_text(kept["reason"]),
+        remedy=_text(kept["remedy"]),
+        node_reason=_text(kept["node_reason"]),
+        node_remedy=_text(kept["node_remedy"]),
         remembered=True,
     )
+
+
+def _cgroup() -> str | None:
+    from memhtml_sandbox import cgroup
+
+    return cgroup.find()
 
 
 _KEPT = (
@@ -152,8 +183,14 @@ _KEPT = (
 def _version(value: list[int] | None) -> Version | None:
     if value is None:
         return None
-    major, minor, patch = value
+    major, minor, patch = map(int, value)
     return major, minor, patch
+
+
+def _text(value: object) -> str | None:
+    if value is None or (isinstance(value, str) and value.isprintable()):
+        return value
+    raise ValueError
 
 
 def _remember(support: Support) -> None:
@@ -163,9 +200,11 @@ def _remember(support: Support) -> None:
         return
     kept = {name: getattr(support, name) for name in _KEPT}
     aside = f"{path}.{os.getpid()}-{os.urandom(4).hex()}"
+    asked = support.asked
     try:
+        key = _key(asked, [*bwrap_candidates(asked), *node_candidates(asked)])
         with open(aside, "x", encoding="utf-8") as file:
-            json.dump({"key": _key(support.asked), "support": kept}, file)
+            json.dump({"key": key, "support": kept}, file)
         os.rename(aside, path)
     except OSError:
         with contextlib.suppress(OSError):

@@ -56,8 +56,22 @@ def _children_by_parent(parent: int) -> list[int]:
 
 
 def _resident_pages(pid: int) -> int:
+    """A process whose first thread has ended shows nothing under its own name; others live on."""
+    pages = _pages_at(f"/proc/{pid}/statm")
+    if pages:
+        return pages
     try:
-        return int(_read(f"/proc/{pid}/statm").split()[1])
+        threads = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return 0
+    # They share their memory, so the first one that shows it speaks for all.
+    each = (_pages_at(f"/proc/{pid}/task/{thread}/statm") for thread in threads)
+    return next(filter(None, each), 0)
+
+
+def _pages_at(path: str) -> int:
+    try:
+        return int(_read(path).split()[1])
     except (OSError, IndexError):
         return 0
 

@@ -14,6 +14,9 @@ FILTERED_MACHINES = ("x86_64", "aarch64")
 # Where a run's own mounts are, in the small root that bwrap starts from.
 STAGE = "/stage"
 
+# How long after the end of a run's whole time the spawner ends it, if nobody else has.
+LATE_S = 1.0
+
 
 class Job(NamedTuple):
     """Everything about one run that the launcher needs, as plain values that can be marshalled.

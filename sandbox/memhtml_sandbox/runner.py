@@ -173,6 +173,7 @@ class Runner:
         support = self._support
 
         def act(init_pid: int) -> None:
+            _offer_for_memory(init_pid)
             if self._copies() and upper is not None:
                 _fill(upper, request, support)
             _cap(spawner, init_pid, support, request.limits)
@@ -244,6 +245,16 @@ def _cap(spawner: Spawner, init_pid: int, support: Support, limits: Limits) -> N
             raise SetupFailed("prlimit", error.errno or errno.EPERM) from error
     except ProcessLookupError:
         return
+
+
+def _offer_for_memory(init_pid: int) -> None:
+    """Where memory runs out, the kernel is to end the run rather than something of the host."""
+    with contextlib.suppress(OSError):
+        fd = os.open(f"/proc/{init_pid}/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            os.write(fd, b"1000")
+        finally:
+            os.close(fd)
 
 
 def _never_started() -> Outcome:

@@ -3,7 +3,8 @@
 A run needs a process with one thread that outlives its start: namespaces are made before bwrap is
 executed, and bwrap dies with whoever forked it (spec `sandbox` §4.1). `Spawner.start` forks that
 process; do it before the first thread, and early: it prepares itself while the caller goes on. It
-ends with its caller, and kills every run that is left. It judges nothing and reads no output.
+ends with its caller, and kills every run that is left; also one whose time is long over, since a
+caller that is stopped keeps no deadline. It judges nothing and reads no output.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from memhtml_sandbox.protocol import Forked, Job, StepFailed, memory_file
+from memhtml_sandbox.protocol import LATE_S, Forked, Job, StepFailed, memory_file
 
 if TYPE_CHECKING:
     from memhtml_sandbox.launch import Ground
@@ -36,6 +37,8 @@ _CAP_S = 2.0
 _PATIENCE_MS = 2_000
 
 _SIGKILL, _SIGTERM = 9, 15
+
+_NEVER_S = float("inf")
 
 _RUN, _CAP, _END = "run", "cap", "end"
 
@@ -72,7 +75,8 @@ class Spawner:
     ) -> Forked:
         """Start a job. Raises `StepFailed`, `SpawnerGone`, or `TimeoutError` at `until_s`.
 
-        `fds` holds `stdout`, `stderr`, `status`, `block` and `script`.
+        A run that is still there a second after that is killed, whatever the caller does. `fds`
+        holds `stdout`, `stderr`, `status`, `block` and `script`.
         """
         extra: dict[str, int] = {}
         if layer is not None:
@@ -81,7 +85,7 @@ class Spawner:
         try:
             every = {**fds, **extra}
             answer, received = self._ask(
-                (_RUN, tuple(job), tuple(every)), list(every.values()), until_s
+                (_RUN, tuple(job), tuple(every), until_s + LATE_S), list(every.values()), until_s
             )
         finally:
             for fd in extra.values():
@@ -216,7 +220,8 @@ class _Server:
         self._channel = channel
         self._parent = parent
         self._ground: Ground | StepFailed | None = None
-        self._running: set[int] = set()
+        # Each bwrap, and when its run is to be over on the monotonic clock.
+        self._running: dict[int, float] = {}
 
     def serve(self) -> None:
         """Answer until the caller is gone, then kill what still runs."""
@@ -230,6 +235,7 @@ class _Server:
             except StepFailed as failed:
                 self._ground = failed
             while True:
+                self._keep_time()
                 message, fds = _receive(self._channel)
                 try:
                     self._answer(message, fds)
@@ -273,16 +279,29 @@ class _Server:
         if os.getppid() != self._parent:
             raise _CallerGone
 
+    def _keep_time(self) -> None:
+        """Wait for a message, and kill each run whose time is over meanwhile."""
+        watch = select.poll()
+        watch.register(self._channel.fileno(), select.POLLIN)
+        while True:
+            now = time.monotonic()
+            for pid in [pid for pid, until_s in self._running.items() if until_s <= now]:
+                self._running[pid] = _NEVER_S
+                _kill_run(pid)
+            first_s = min(self._running.values(), default=_NEVER_S)
+            if watch.poll(None if first_s == _NEVER_S else (first_s - now) * 1_000):
+                return
+
     def _answer(self, message: tuple[Any, ...], fds: list[int]) -> None:
         kind, *values = message
         if kind == _RUN:
-            self._run(values[0], dict(zip(values[1], fds, strict=True)))
+            self._run(values[0], dict(zip(values[1], fds, strict=True)), values[2])
         elif kind == _CAP:
             _send(self._channel, ("capped" if _cap(*values) else "refused",))
         else:
             self._reap(*values)
 
-    def _run(self, job: tuple[Any, ...], fds: dict[str, int]) -> None:
+    def _run(self, job: tuple[Any, ...], fds: dict[str, int], until_s: float) -> None:
         from memhtml_sandbox import launch
 
         if not isinstance(self._ground, launch.Ground):
@@ -295,7 +314,7 @@ class _Server:
         except StepFailed as failed:
             _send(self._channel, ("failed", failed.step, failed.errno))
             return
-        self._running.add(forked.pid)
+        self._running[forked.pid] = until_s
         own = [forked.pidfd] if forked.upper is None else [forked.pidfd, forked.upper]
         try:
             _send(self._channel, ("started", forked.pid), own)
@@ -307,20 +326,27 @@ class _Server:
         for dead in (pid, init_pid):
             with contextlib.suppress(ChildProcessError):
                 if dead and os.waitpid(dead, os.WNOHANG)[0] == pid:
-                    self._running.discard(pid)
+                    self._running.pop(pid, None)
 
     def _kill_all(self) -> None:
-        """Each init before its bwrap: one that is not yet bound to it would live on."""
+        """Kill until no child is left: whoever loses its parent in a run comes here."""
         from memhtml_sandbox.processes import children
 
-        for pid in self._running:
-            victims = (*children(pid), pid)
-            for victim in victims:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(victim, _SIGKILL)
-            for victim in reversed(victims):
+        while left := children(os.getpid()):
+            for pid in left:
+                _kill_run(pid)
+            for pid in left:
                 with contextlib.suppress(ChildProcessError):
-                    os.waitpid(victim, 0)
+                    os.waitpid(pid, 0)
+
+
+def _kill_run(pid: int) -> None:
+    """The init before its bwrap: one that is not yet bound to it would live on."""
+    from memhtml_sandbox.processes import children
+
+    for victim in (*children(pid), pid):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(victim, _SIGKILL)
 
 
 def _read_layer(fd: int) -> SessionLayer:

@@ -17,12 +17,16 @@ from typing import Literal, NamedTuple
 from memhtml_sandbox.errors import SandboxFailed
 from memhtml_sandbox.limits import Limits
 from memhtml_sandbox.processes import resident_bytes
+from memhtml_sandbox.protocol import LATE_S
 
 # How long everything may take to be gone after the kill, or after the main process ended.
 DEATH_MS = 2_000
 SAMPLE_MS = 100
 
 _CHUNK_BYTES = 1 << 16
+
+# What bwrap reports of a process that ended by SIGKILL.
+_KILLED = 128 + 9
 
 
 class Started(NamedTuple):
@@ -106,7 +110,8 @@ class Supervisor:
         self._killed: Literal["timeout", "memory"] | None = None
         self._began_s: float | None = None
         self._ended_s: float | None = None
-        self._deadline_s = begun_s + (limits.timeout_ms + limits.grace_ms) / 1_000
+        self._until_s = begun_s + (limits.timeout_ms + limits.grace_ms) / 1_000
+        self._deadline_s = self._until_s
         self._sample_s: float | None = None
         self._dying = False
         self._poll = select.poll()
@@ -208,7 +213,8 @@ class Supervisor:
         elif "exit-code" in document:
             self._exit_code = int(document["exit-code"])
             self._ended_s = time.monotonic()
-            self._expect_death()
+            # Not only waited for: that everything dies with the main process rests on the reaper.
+            self.kill()
 
     def _release(self, pid: int) -> None:
         """Cap the sandbox's init while it waits, then let it go on and start the clock."""
@@ -240,6 +246,9 @@ class Supervisor:
 
     def _outcome(self) -> Outcome:
         ended_s = self._ended_s if self._ended_s is not None else time.monotonic()
+        if self._killed is None and self._exit_code in (None, _KILLED):
+            # This process was stopped meanwhile, and the spawner kept the time instead.
+            self._killed = "timeout" if ended_s >= self._until_s + LATE_S else None
         return Outcome(
             self._exit_code,
             self._killed,

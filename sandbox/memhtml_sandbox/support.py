@@ -93,14 +93,35 @@ def _host() -> plan.Host:
     names = plan.SYSTEM_FOLDERS
     links = tuple(name for name in names if os.path.islink(f"/{name}"))
     folders = tuple(name for name in names if name not in links and os.path.isdir(f"/{name}"))
-    return plan.Host(links, folders, tuple(filter(os.path.isdir, plan.STORES)))
+    # Behind a link there is nothing to cover: the inside has no such place.
+    covered = tuple(
+        path for path in plan.PRIVATE_FOLDERS if os.path.isdir(path) and _is_plain(path)
+    )
+    return plan.Host(links, folders, tuple(filter(os.path.isdir, plan.STORES)), covered)
+
+
+def _is_plain(path: str) -> bool:
+    return os.path.realpath(path) == path
+
+
+def shown_inside(path: str) -> str | None:
+    """The host folder that every script can read and `path` lies in, or None."""
+    real = f"{os.path.realpath(path)}/"
+    shown = ("/usr", *plan.STORES, *(f"/{name}" for name in plan.SYSTEM_FOLDERS))
+    return next((folder for folder in shown if real.startswith(f"{folder}/")), None)
 
 
 def bwrap_candidates(asked: Asked) -> list[str]:
-    """Where bwrap may be, the best first (spec `sandbox` §2.1)."""
-    places = [] if asked.bwrap is None else [asked.bwrap]
-    places += [f"{entry}/{_PACKAGED_BWRAP}" for entry in sys.path if entry]
-    places += [f"{folder}/bwrap" for folder in asked.search]
+    """Where bwrap may be, the best first (spec `sandbox` §2.1).
+
+    One that was asked for by name is the only one: another in its place would hide that the name
+    is wrong, or that the chosen program was taken away.
+    """
+    if asked.bwrap is not None:
+        places = [asked.bwrap]
+    else:
+        places = [f"{entry}/{_PACKAGED_BWRAP}" for entry in sys.path if entry]
+        places += [f"{folder}/bwrap" for folder in asked.search]
     return [os.path.realpath(place) for place in places if _is_program(place)]
 
 

@@ -11,6 +11,7 @@ import os
 import stat
 from typing import NamedTuple
 
+from memhtml_sandbox import folders
 from memhtml_sandbox.errors import SandboxFailed
 
 # The core utilities first, then the rest of spec `sandbox` §5.2; `setsid` stands beside `nohup`.
@@ -52,8 +53,9 @@ def command_folder(root: str, *, node: str | None) -> Tools:
     modification time, or node another path, size or time. A link elsewhere that leads to another
     command is noticed when one of those changes; until then the old link simply stays.
     """
+    folders.require_plain(root, "tools")
     key = _freshness(node)
-    found = _recall(root, key)
+    found = _recall(root, key, node)
     if found is not None:
         return found
     try:
@@ -80,35 +82,50 @@ def _freshness(node: str | None) -> str:
     return "\n".join(parts)
 
 
-def _recall(root: str, key: str) -> Tools | None:
+def _recall(root: str, key: str, node: str | None) -> Tools | None:
+    note = folders.read_note(f"{root}/tools/current")
     try:
-        fd = os.open(f"{root}/tools/current", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        return None
-    try:
-        value = json.loads(os.read(fd, 1 << 16))
-        folder, foreign = f"{root}/tools/{value['hash']}", value["foreign"]
-        if value["key"] != key or not stat.S_ISDIR(os.lstat(folder).st_mode):
+        digest, foreign = note["hash"], note["foreign"]
+        if note["key"] != key or not _is_digest(digest):
             return None
-        return Tools(folder, tuple((str(name), str(path)) for name, path in foreign))
+        folder = f"{root}/tools/{digest}"
+        if not _is_own_folder(folder):
+            return None
+        # Each is bound into the sandbox, so a path must be where its name leads today.
+        pairs = tuple((str(name), str(path)) for name, path in foreign)
+        if any(_locate(name, node) != path for name, path in pairs):
+            return None
+        return Tools(folder, pairs)
     except (ValueError, KeyError, TypeError, OSError):
         return None
-    finally:
-        os.close(fd)
+
+
+def _is_digest(text: object) -> bool:
+    return isinstance(text, str) and len(text) == 16 and not set(text) - set("0123456789abcdef")
 
 
 def _resolve(node: str | None) -> dict[str, tuple[str, str]]:
     """Each name the host has, with the link's target inside and the command's path on the host."""
-    hidden = {folder: inside for folder, inside in _HIDDEN.items() if not os.path.islink(folder)}
     found: dict[str, tuple[str, str]] = {}
     for name in ALLOWED:
-        path = _node(node) if name == "node" else _find(name)
-        if path is None:
-            continue
-        folder, _, resolved = path.rpartition("/")
-        inside = f"{hidden[folder]}/{resolved}" if folder in hidden else f"{_FOREIGN}/{name}"
-        found[name] = (inside, path)
+        path = _locate(name, node)
+        if path is not None:
+            found[name] = (_inside(name, path), path)
     return found
+
+
+def _locate(name: str, node: str | None) -> str | None:
+    """The host path of a command; None for a name that is not allowed."""
+    if name not in ALLOWED:
+        return None
+    return _node(node) if name == "node" else _find(name)
+
+
+def _inside(name: str, path: str) -> str:
+    folder, _, resolved = path.rpartition("/")
+    if folder in _HIDDEN and not os.path.islink(folder):
+        return f"{_HIDDEN[folder]}/{resolved}"
+    return f"{_FOREIGN}/{name}"
 
 
 def _node(node: str | None) -> str | None:
@@ -142,7 +159,7 @@ def _build(root: str, key: str, commands: dict[str, tuple[str, str]]) -> Tools:
     digest = hashlib.sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest()[:16]
     folder = f"{root}/tools/{digest}"
     os.makedirs(f"{root}/tools", 0o755, exist_ok=True)
-    if not os.path.isdir(folder):
+    if not _holds(folder, lines):
         _write_folder(root, folder, lines)
     foreign = [
         (name, path)
@@ -159,6 +176,22 @@ def _build(root: str, key: str, commands: dict[str, tuple[str, str]]) -> Tools:
     return Tools(folder, tuple(foreign))
 
 
+def _holds(folder: str, lines: list[str]) -> bool:
+    """Whether the folder is ours and as it is named; asked only when the host has changed."""
+    try:
+        if not _is_own_folder(folder):
+            return False
+        found = [f"{name}\t{os.readlink(f'{folder}/{name}')}" for name in os.listdir(folder)]
+    except OSError:
+        return False
+    return sorted(found) == lines
+
+
+def _is_own_folder(path: str) -> bool:
+    found = os.lstat(path)
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
+
+
 def _write_folder(root: str, folder: str, lines: list[str]) -> None:
     aside = _aside(root)
     os.mkdir(aside, 0o755)
@@ -167,14 +200,16 @@ def _write_folder(root: str, folder: str, lines: list[str]) -> None:
     for line in lines:
         name, inside = line.split("\t")
         os.symlink(inside, f"{aside}/{name}")
-    try:
-        os.rename(aside, folder)
-    except OSError:
-        import shutil  # 8 ms, and only for the loser of a race.
-
-        shutil.rmtree(aside, ignore_errors=True)
-        if not os.path.isdir(folder):
-            raise
+    with folders.opened(root) as top, folders.opened(root, "tools") as tools:
+        try:
+            if os.path.lexists(folder) and not _holds(folder, lines):
+                # Something else took its name, and of no run that has to go on.
+                folders.remove(tools, os.path.basename(folder))
+            os.rename(aside, folder)
+        except OSError:
+            folders.remove(top, os.path.basename(aside))
+            if not _holds(folder, lines):
+                raise
 
 
 def _aside(root: str) -> str:

@@ -6,7 +6,9 @@ but the folders of the cache.
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import subprocess
 import sys
 import tempfile
@@ -14,7 +16,14 @@ import time
 from typing import Literal
 
 from memhtml_sandbox import cgroup
-from memhtml_sandbox.diagnose import INSTALL_BWRAP, INSTALL_NODE, Finding, SetupFailed, diagnose
+from memhtml_sandbox.diagnose import (
+    INSTALL_BWRAP,
+    INSTALL_NODE,
+    NAME_ANOTHER,
+    Finding,
+    SetupFailed,
+    diagnose,
+)
 from memhtml_sandbox.errors import SandboxFailed, SandboxUnavailable
 from memhtml_sandbox.limits import Limits
 from memhtml_sandbox.lower import NO_LAYER, Lower
@@ -72,13 +81,34 @@ def attempt(asked: Asked) -> Support:
 
 
 def _with_bwrap(support: Support, until_s: float) -> Support:
-    seen = ""
+    """The first candidate that is new enough.
+
+    One that `MEMHTML_BWRAP` names is the only candidate, so that a wrong name is told and not
+    passed over; where the variable is not set, spec `sandbox` §2.1 holds as it stands.
+    """
+    seen, what = "", ""
     for path in bwrap_candidates(support.asked):
         version = _version_of(path, until_s)
         if version is not None and version >= OLDEST_BWRAP:
             return support._replace(bwrap=path, bwrap_version=version)
-        seen = f"; {path} is {'.'.join(map(str, version)) if version else 'no bwrap that runs'}"
-    return support._replace(reason=f"no bwrap 0.11 or newer{seen}", remedy=INSTALL_BWRAP)
+        what = ".".join(map(str, version)) if version else "no bwrap that runs"
+        seen = f"; {path} is {what}"
+    asked = support.asked.bwrap
+    if asked is None:
+        return support._replace(reason=f"no bwrap 0.11 or newer{seen}", remedy=INSTALL_BWRAP)
+    reason = f"MEMHTML_BWRAP is {asked!r}, and that is {what or _no_program(asked)}"
+    return support._replace(reason=f"{reason}; it takes bwrap 0.11 or newer", remedy=NAME_ANOTHER)
+
+
+def _no_program(path: str) -> str:
+    """What a file is that was not even tried."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError as error:
+        return f"not there ({os.strerror(error.errno or errno.ENOENT)})"
+    if not stat.S_ISREG(mode):
+        return "no regular file"
+    return "setuid, which rules the overlay out" if mode & stat.S_ISUID else "not executable"
 
 
 def _with_node(support: Support, until_s: float) -> Support:

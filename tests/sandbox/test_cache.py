@@ -464,6 +464,67 @@ def test_garbage_of_dead_builds_is_removed_after_an_hour(
     assert not os.path.exists(f"{cache.root}/tmp-1-young")
 
 
+# Links that somebody else has put there.
+
+
+@pytest.mark.parametrize("name", ["", "/base", "/delta"])
+def test_a_cache_behind_a_link_is_refused_and_left_alone(
+    cache: CorpusCache, source: DictSource, tmp_path: Path, name: str
+) -> None:
+    outside = tmp_path / "outside"
+    for path in (f"tmp-1-old/{A}", f"{A}/kept", f"{A}.ok"):
+        (outside / path).mkdir(parents=True)
+    os.utime(outside / "tmp-1-old", (1, 1))
+    before = sorted(outside.rglob("*"))
+    if name:
+        os.mkdir(cache.root)
+    os.symlink(outside, f"{cache.root}{name}")
+
+    for act in (
+        lambda: cache.ensure(source, A),
+        lambda: cache.maintain(source, A),
+        lambda: cache.prune(keep=0, idle_s=-1),
+    ):
+        with pytest.raises(SandboxFailed, match="is a symbolic link") as failed:
+            act()
+        assert failed.value.code == "exec.seed"
+    assert sorted(outside.rglob("*")) == before
+
+
+def test_a_planted_link_among_markers_and_trees_is_replaced_not_followed(
+    cache: CorpusCache, source: DictSource, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    (outside / "areas").mkdir(parents=True)
+    marker = outside / "marker"
+    marker.write_text('{"files": 1, "bytes": 1}')
+    os.utime(marker, (1, 1))
+    os.makedirs(f"{cache.root}/base")
+    os.symlink(outside, f"{cache.root}/base/{A}")
+    os.symlink(marker, f"{cache.root}/base/{A}.ok")
+    os.symlink(outside, f"{cache.root}/tmp-1-link")
+    os.utime(f"{cache.root}/tmp-1-link", (1, 1), follow_symlinks=False)
+
+    lower = cache.ensure(source, A)
+    assert _read_all(lower) == source.trees[A]
+    assert not os.path.islink(lower.layers[0])
+    assert os.stat(marker).st_mtime == 1
+    assert cache.prune(keep=0, idle_s=-1).bases == 1
+    assert sorted(path.name for path in outside.iterdir()) == ["areas", "marker"]
+    assert not os.path.lexists(f"{cache.root}/tmp-1-link")
+
+
+@pytest.mark.parametrize("text", ["[" * 30_000, "{" * 3, '{"files": 1}' + " " * (1 << 16)])
+def test_a_marker_that_cannot_be_ours_is_none(
+    cache: CorpusCache, source: DictSource, text: str
+) -> None:
+    cache.ensure(source, A)
+    cache.ensure(source, B)
+    Path(f"{cache.root}/delta/{B}.json").write_text(text)
+
+    assert _read_all(cache.ensure(source, B)) == source.trees[B]
+
+
 # Equality with a plain dictionary.
 
 _NAMES = st.sampled_from(["a", "b", "c.html", "ü.html", "a.b"])

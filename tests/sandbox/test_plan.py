@@ -31,7 +31,7 @@ EXPECTED = """
 --symlink usr/lib64 /lib64
 --dir /etc --ro-bind-data 11 /etc/passwd --ro-bind-data 12 /etc/group
 --ro-bind-try /etc/ld.so.cache /etc/ld.so.cache
---proc /proc --ro-bind /proc/sys /proc/sys --dev /dev
+--proc /proc --ro-bind /proc/sys /proc/sys --ro-bind /empty /proc/1 --dev /dev
 --bind /S/x/shm /dev/shm --bind /S/x/tmp /tmp --bind /S/x/home /home/user
 --bind /S/x/ws /workspace
 --file 13 /workspace/script.sh --dir /workspace/lib --file 14 /workspace/lib/corpus.mjs
@@ -57,6 +57,11 @@ def test_a_host_with_real_system_folders_binds_them() -> None:
 def test_a_package_store_and_foreign_commands_are_bound_when_there_are_any() -> None:
     found = text(Host((), (), ("/nix/store",)), OVERLAY, ("node",))
     assert "--ro-bind /nix/store /nix/store --ro-bind /S/f/node /.bin.d/node --dir /etc" in found
+
+
+def test_what_an_administrator_keeps_below_usr_is_covered() -> None:
+    found = text(Host(("bin",), (), (), ("/usr/local/etc",)))
+    assert "--symlink usr/bin /bin --ro-bind /empty /usr/local/etc --dir /etc" in found
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -83,6 +84,85 @@ def test_a_broken_memory_is_as_good_as_none(cache: str, text: str) -> None:
     assert probe.probe(cache_dir=cache).backend == "overlay"
 
 
+def planted(cache: str, **fields: object) -> probe.Support | None:
+    """What is recalled once somebody has put these fields into a note that fits this host."""
+    path = Path(cache, "probe.json")
+    if not path.exists():
+        probe.probe(cache_dir=cache)
+    kept = json.loads(path.read_text())
+    path.write_text(json.dumps({**kept, "support": {**kept["support"], **fields}}))
+    found = probe._recall(support.Asked(cache_dir=cache))
+    path.write_text(json.dumps(kept))
+    return found
+
+
+def test_a_planted_memory_names_no_program_of_its_own(cache: str, tmp_path: Path) -> None:
+    evil = script(tmp_path / "evil", "echo bubblewrap 0.11.0")
+    assert planted(cache) is not None
+    assert planted(cache, bwrap=evil) is None
+    assert planted(cache, node=evil) is None
+    assert planted(cache, bwrap=None) is None
+    assert planted(cache, backend="none") is None
+    assert planted(cache, bwrap_version="none") is None
+    assert planted(cache, reason=["x"]) is None
+    assert planted(cache, reason="\x1b]0;title\x07") is None
+
+
+def test_a_planted_memory_leads_into_no_foreign_cgroup(cache: str) -> None:
+    found = planted(cache, cgroup="/sys/fs/cgroup/somewhere")
+    assert found is not None
+    assert found.cgroup == cgroup.find()
+
+
+@pytest.mark.parametrize("kind", ["device", "pipe", "deep", "long", "folder", "other-user"])
+def test_a_memory_that_is_no_small_file_of_ours_is_not_read(cache: str, kind: str) -> None:
+    probe.probe(cache_dir=cache)
+    path = Path(cache, "probe.json")
+    text = path.read_text()
+    path.unlink()
+    if kind == "device":
+        path.symlink_to("/dev/zero")
+    elif kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    elif kind == "deep":
+        path.write_text("[" * 50_000 + "]" * 50_000)
+    else:
+        path.write_text(text + " " * (1 << 16 if kind == "long" else 0))
+    if kind == "other-user":
+        if os.geteuid() != 0:
+            pytest.skip("only root can make files of two users")
+        os.chown(path, 1234, 1234)
+    begun_s = time.monotonic()
+    assert probe._recall(support.Asked(cache_dir=cache)) is None
+    assert time.monotonic() - begun_s < 1
+    probe._found.clear()
+    assert probe.probe(cache_dir=cache).backend == "overlay"
+
+
+def test_a_cache_behind_a_link_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "cache").symlink_to(tmp_path / "outside")
+    found = probe.probe(cache_dir=f"{tmp_path}/cache")
+    assert (found.backend, found.reason) == (None, f"{tmp_path}/cache is a symbolic link")
+    assert "MEMHTML_SANDBOX_CACHE" in str(found.remedy)
+    assert list((tmp_path / "outside").iterdir()) == []
+
+
+@pytest.mark.parametrize("path", ["/usr/share/store/.memhtml/sandbox", "/bin/x", "/lib/../usr/x"])
+def test_a_store_that_scripts_could_read_is_refused(path: str) -> None:
+    found = probe.probe(cache_dir=path)
+    assert found.backend is None
+    assert "which every script can read" in str(found.reason)
+    assert found.remedy == "move the store"
+
+
+def test_a_store_elsewhere_is_shown_to_no_script() -> None:
+    assert support.shown_inside("/srv/usr/store") is None
+    assert support.shown_inside("/usrlocal") is None
+
+
 def test_refresh_asks_the_host_again(cache: str) -> None:
     first = probe.probe(cache_dir=cache)
     assert probe.probe(cache_dir=cache, refresh=True) is not first
@@ -130,21 +210,60 @@ def test_root_is_no_user_for_the_sandbox(cache: str) -> None:
     assert (found.backend, found.reason) == (None, "the sandbox's user may not be root")
 
 
-def test_a_given_bwrap_comes_before_the_packaged_one(cache: str, tmp_path: Path) -> None:
+def test_a_bwrap_that_is_named_is_the_only_one(cache: str, tmp_path: Path) -> None:
     real = probe.probe(cache_dir=cache).bwrap
     assert real is not None
     wrapper = script(tmp_path / "bwrap", f'exec {real} "$@"')
-    asked = support.Asked(bwrap=wrapper)
-    assert support.bwrap_candidates(asked)[:2] == [wrapper, real]
+    assert support.bwrap_candidates(support.Asked(bwrap=wrapper)) == [wrapper]
+    assert real in support.bwrap_candidates(support.Asked())
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "what"),
+    [
+        ("echo bubblewrap 0.8.0", 0o755, "0.8.0"),
+        ("echo bubblewrap 0.11.0", 0o644, "not executable"),
+        ("echo bubblewrap 0.11.0", 0o4755, "setuid, which rules the overlay out"),
+        ("echo hello there", 0o755, "no bwrap that runs"),
+        ("exit 1", 0o755, "no bwrap that runs"),
+        (None, 0, "not there (No such file or directory)"),
+    ],
+)
+def test_a_named_bwrap_that_is_none_is_told_plainly(
+    cache: str, tmp_path: Path, text: str | None, mode: int, what: str
+) -> None:
+    named = f"{tmp_path}/bwrap"
+    if text is not None:
+        os.chmod(script(tmp_path / "bwrap", text), mode)
+    found = probe.probe(cache_dir=cache, bwrap=named)
+    assert (found.backend, found.bwrap) == (None, None)
+    assert found.reason == (
+        f"MEMHTML_BWRAP is '{named}', and that is {what}; it takes bwrap 0.11 or newer"
+    )
+    assert found.remedy == "unset MEMHTML_BWRAP, or let it name another bwrap"
+    assert not os.path.exists(f"{cache}/probe.json")
+
+
+def test_a_named_bwrap_that_went_away_is_not_replaced_by_what_is_remembered(
+    cache: str, tmp_path: Path
+) -> None:
+    real = probe.probe(cache_dir=cache).bwrap
+    named = script(tmp_path / "bwrap", f'exec {real} "$@"')
+    assert probe.probe(cache_dir=cache, bwrap=named).bwrap == named
+    os.unlink(named)
+    probe._found.clear()
+    assert probe.probe(cache_dir=cache, bwrap=named).backend is None
 
 
 def test_an_old_bwrap_is_passed_over(
     cache: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = script(tmp_path / "bwrap", "echo bubblewrap 0.8.0")
-    assert probe.probe(cache_dir=cache, bwrap=old).backend == "overlay"
+    first = (str(tmp_path), *support.DEFAULT_SEARCH)
+    assert probe.probe(cache_dir=cache, search=first).backend == "overlay"
     no_packages(monkeypatch)
-    found = probe.probe(cache_dir=cache, bwrap=old, search=NO_PATH, refresh=True)
+    os.unlink(f"{cache}/probe.json")
+    found = probe.probe(cache_dir=cache, search=(str(tmp_path),), refresh=True)
     assert (found.backend, found.bwrap) == (None, None)
     assert found.reason == f"no bwrap 0.11 or newer; {old} is 0.8.0"
     assert (
@@ -312,7 +431,9 @@ def probe_under(cache: str, prelude: str, prefix: list[str]) -> list[str | None]
 def test_under_a_filter_that_refuses_namespaces_there_is_no_sandbox(cache: str) -> None:
     prelude = (
         f"import sys; sys.path[:0] = {[*sys.path, os.getcwd()]!r}\n"
-        "from tests.sandbox.test_seccomp import install_filter; install_filter()\n"
+        "from tests.sandbox.test_seccomp import install_filter\n"
+        # `unshare` on both machines that have a table.
+        "install_filter((97, 272))\n"
     )
     backend, reason, remedy = probe_under(cache, prelude, [])
     assert (backend, reason) == (None, "user namespaces are refused here")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -11,10 +12,18 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.support.sandbox import commands, processes, support_for, write_corpus
+from tests.support.sandbox import (
+    command_lines,
+    commands,
+    processes,
+    support_for,
+    write_corpus,
+)
 
-from memhtml_sandbox.lower import NO_LAYER
+from memhtml_sandbox.errors import SandboxFailed
+from memhtml_sandbox.lower import NO_LAYER, Lower
 from memhtml_sandbox.probe import Support
+from memhtml_sandbox.processes import children
 from memhtml_sandbox.sandbox import Sandbox
 from memhtml_sandbox.spawner import Spawner
 
@@ -182,6 +191,78 @@ def test_the_end_is_noticed_even_when_others_hold_the_callers_descriptors(
     assert mine
     assert wait_until_gone(mine, 2) == {}
     wait_until_gone(found)
+
+
+STOPPED = """
+import os, sys
+from memhtml_sandbox.limits import Limits
+from memhtml_sandbox.lower import NO_LAYER, Lower
+from memhtml_sandbox.probe import probe
+from memhtml_sandbox.sandbox import Sandbox
+support = probe(cache_dir=sys.argv[1])
+lower = Lower("a" * 40, (sys.argv[2],))
+limits = Limits(timeout_ms=400, grace_ms=100)
+with Sandbox(support) as sandbox:
+    with sandbox.run(lower, NO_LAYER, script=b"sleep 300", limits=limits) as run:
+        print(run.timed_out, run.exit_code, len(run.changes().changed))
+    with sandbox.run(lower, NO_LAYER, script=b"exit 6") as run:
+        print(run.timed_out, run.exit_code)
+"""
+
+
+def test_a_caller_that_is_stopped_does_not_stop_the_clock(support: Support, tmp_path: Path) -> None:
+    write_corpus(f"{tmp_path}/lower", support)
+    caller = subprocess.Popen(
+        [sys.executable, "-c", STOPPED, f"{tmp_path}/cache", f"{tmp_path}/lower"],
+        stdout=subprocess.PIPE,
+    )
+    found: set[int] = set()
+    deadline_s = time.monotonic() + 10
+    while "sleep" not in commands(found).values() and time.monotonic() < deadline_s:
+        found = below(caller.pid)
+        time.sleep(0.005)
+    caller.send_signal(signal.SIGSTOP)
+    mine = {pid for pid, name in commands(found).items() if name == "sleep"}
+    assert mine
+    assert wait_until_gone(mine, 4) == {}
+    caller.send_signal(signal.SIGCONT)
+    told, _ = caller.communicate(timeout=10)
+    assert told == b"True 124 0\nFalse 6\n"
+
+
+def test_whatever_is_left_of_a_run_is_killed_with_the_spawner(
+    support: Support, tmp_path: Path
+) -> None:
+    lower = write_corpus(f"{tmp_path}/lower", support)
+    spawner = Spawner.start()
+    marker = f"41.{os.getpid()}"
+    thread = threading.Thread(target=_hold, args=(support, spawner, lower, f"sleep {marker}"))
+    thread.start()
+    deadline_s = time.monotonic() + 10
+    while not (inits := _inits(spawner.pid, marker)) and time.monotonic() < deadline_s:
+        time.sleep(0.01)
+    # Orphaned and so a child of the spawner, as one that let go of its parent would be.
+    for bwrap in children(spawner.pid):
+        os.kill(bwrap, signal.SIGSTOP)
+    spawner.close()
+    assert inits
+    assert wait_until_gone(inits) == {}
+    thread.join(timeout=10)
+
+
+def _hold(support: Support, spawner: Spawner, lower: Lower, script: str) -> None:
+    with (
+        contextlib.suppress(SandboxFailed),
+        Sandbox(support, spawner=spawner) as sandbox,
+        sandbox.run(lower, NO_LAYER, script=script.encode()),
+    ):
+        pass
+
+
+def _inits(spawner: int, marker: str) -> set[int]:
+    """The inits below a spawner, once the script's own process is there."""
+    found = {init for bwrap in children(spawner) for init in children(bwrap)}
+    return found if any(marker in words for words in command_lines()) else set()
 
 
 def test_a_forked_copy_of_the_caller_does_not_end_the_spawner(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
+import shutil
 import time
 from pathlib import Path
 
@@ -123,6 +125,81 @@ def test_a_damaged_note_is_made_again(host: Path, root: str, damage: str) -> Non
     Path(f"{root}/tools/current").write_text(damage)
 
     assert command_folder(root, node=None) == found
+
+
+def _plant(root: str, **fields: object) -> None:
+    """Put fields into the note, which still fits this host."""
+    path = Path(f"{root}/tools/current")
+    path.write_text(json.dumps({**json.loads(path.read_text()), **fields}))
+
+
+def test_a_planted_note_binds_nothing_of_the_host(host: Path, root: str, tmp_path: Path) -> None:
+    found = command_folder(root, node=None)
+    secret = _command(tmp_path / "secret")
+    for name, path in (("loot", secret), ("bash", secret), ("../x", secret), ("cat", tmp_path)):
+        _plant(root, foreign=[[name, str(path)]])
+        assert command_folder(root, node=None) == found, name
+
+
+@pytest.mark.parametrize("digest", ["../../secret", "", "x" * 16, "../" + "a" * 13, None, ["a"]])
+def test_a_planted_note_leads_to_no_other_folder(
+    host: Path, root: str, tmp_path: Path, digest: object
+) -> None:
+    found = command_folder(root, node=None)
+    (tmp_path / "secret").mkdir()
+    _plant(root, hash=digest)
+    assert command_folder(root, node=None) == found
+
+
+def test_a_planted_folder_in_the_place_of_the_real_one_is_replaced(
+    host: Path, root: str, tmp_path: Path
+) -> None:
+    found = command_folder(root, node=None)
+    expected = _links(found.folder)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/kept").touch()
+    for kind in ("link", "commands", "file"):
+        shutil.rmtree(found.folder)
+        if kind == "link":
+            os.symlink(tmp_path / "elsewhere", found.folder)
+        elif kind == "commands":
+            _command(Path(found.folder) / "bash")
+        else:
+            Path(found.folder).touch()
+        os.unlink(f"{root}/tools/current")
+        assert command_folder(root, node=None) == found
+        assert not os.path.islink(found.folder)
+        assert _links(found.folder) == expected
+    assert os.listdir(tmp_path / "elsewhere") == ["kept"]
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "deep", "folder"])
+def test_a_note_that_is_no_small_file_is_not_waited_for(host: Path, root: str, kind: str) -> None:
+    found = command_folder(root, node=None)
+    path = Path(f"{root}/tools/current")
+    path.unlink()
+    if kind == "folder":
+        path.mkdir()
+        with pytest.raises(SandboxFailed):
+            command_folder(root, node=None)
+        return
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        path.write_text("[" * 30_000)
+    assert command_folder(root, node=None) == found
+    assert path.is_file()
+
+
+def test_a_folder_of_tools_behind_a_link_is_refused(host: Path, root: str, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    os.mkdir(root)
+    os.symlink(tmp_path / "elsewhere", f"{root}/tools")
+    with pytest.raises(SandboxFailed, match="symbolic link"):
+        command_folder(root, node=None)
+    assert os.listdir(tmp_path / "elsewhere") == []
 
 
 def test_a_deleted_folder_is_made_again(host: Path, root: str) -> None:
