@@ -12,7 +12,8 @@ import pygit2
 from memhtml.corpus.interface import Corpus, FileKind
 from memhtml.corpus.layers import Layers
 from memhtml.retrieve.neighbours import search_all
-from memhtml.store.repo import Repo, Tree
+from memhtml.store.entries import Tree
+from memhtml.store.repo import Repo
 from memhtml.store.snapshot_build import build_private
 from memhtml_format.vocab import rel_token
 

@@ -39,7 +39,7 @@ def is_temporary_name(name: str) -> bool:
     return len(token) == 16 and all(char in "0123456789abcdef" for char in token)
 
 
-def write_all(descriptor: int, data: bytes) -> None:
+def write_all(descriptor: int, data: bytes | memoryview) -> None:
     """Write every byte; a short write is continued. Raises OSError."""
     rest = memoryview(data)
     while rest:

@@ -7,16 +7,18 @@ Contents are compared; stat data alone never decides. The caller holds the check
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
-from typing import TYPE_CHECKING, NamedTuple
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from memhtml import log
 from memhtml.errors import MemhtmlError, StorageError
 from memhtml.store import index
-from memhtml.store.child import run_git
+from memhtml.store.compare import agreeing, holds, may_agree
+from memhtml.store.index_stat import fill_in
 from memhtml.store.repo import MODE_EXECUTABLE, MODE_LINK, MODE_SUBMODULE
 from memhtml.store.tree import refuse_bad_path
-from memhtml.store.worktree import Look, Spare, WorkTree
+from memhtml.store.worktree import Look, Spare, Stamp, WorkTree
 from memhtml_format.paths import parents
 
 if TYPE_CHECKING:
@@ -53,21 +55,26 @@ def dirty(repo: Repo, parent_commit: str, paths: Collection[str]) -> list[str]:
 
     A path is dirty when its index entry is not the parent's, when its file is not (content,
     executable bit, kind), or when something untracked, ignored or not, is in its way. A file that
-    git's own filters would store as the parent's content is clean. Raises `MemhtmlError` `ERR_GIT`.
+    git's own filters would store as the parent's content is clean, and so is one that a sparse
+    checkout leaves out. Raises `MemhtmlError` `ERR_GIT`.
     """
     wanted = set(paths)
     repo.index_seen = index.signature(repo.root)
     state = index.staged(repo.root, parent_commit, wanted)
     found = {*state.entries, *state.unmerged, *state.crossing}
-    differing = []
+    absent: set[str] = set()
+    differing: dict[str, Side] = {}
     with WorkTree(repo.root) as files:
         for path in wanted - found:
             verdict = _compare(repo, files, parent_commit, path, wanted)
             if verdict == "dirty":
                 found.add(path)
-            elif verdict == "bytes":
-                differing.append(path)
-    found.update(_differs_for_git(repo, parent_commit, differing))
+            elif verdict == "absent":
+                absent.add(path)
+            elif isinstance(verdict, tuple):
+                differing[path] = verdict
+    found |= absent - index.not_checked_out(repo.root, absent)
+    found |= differing.keys() - agreeing(repo, differing)
     return sorted(found)
 
 
@@ -85,18 +92,21 @@ def follow(repo: Repo, parent: str, commit: str, paths: Collection[str]) -> None
     wait = index.LockWait(repo.root)
     wait.until_free()
     with WorkTree(repo.root) as files:
+        sparse = _left_out(repo, files, moves, "old")
         journey = _Journey(repo, files)
         try:
-            journey.run(moves)
+            journey.run([move for move in moves if move.path not in sparse])
             on_move("index")
             _refuse_new_stages(repo, parent, moves)
-            index.set_entries(repo.root, {move.path: move.new for move in moves}, wait)
+            entries = {move.path: move.new for move in moves}
+            index.set_entries(repo.root, entries, wait, sparse=sparse)
         except BaseException as error:
             journey.back()
             if isinstance(error, OSError):
                 raise _storage(error) from error
             raise
         journey.finish()
+        _fill_in(files, wait, entries, journey.placed)
 
 
 def put_back(repo: Repo, pending: str, parent: str, *, tip: str | None = None) -> list[str]:
@@ -118,12 +128,47 @@ def put_back(repo: Repo, pending: str, parent: str, *, tip: str | None = None) -
         with WorkTree(repo.root) as files:
             for folder in {move.path.rpartition("/")[0] for move in moves}:
                 files.sweep(folder)
-            left |= _put_back_files(repo, files, moves)
+            sparse = _left_out(repo, files, moves, "new")
+            placed: dict[str, Stamp] = {}
+            others = [move for move in moves if move.path not in sparse]
+            left |= _put_back_files(repo, files, others, placed)
+            on_move("index")
+            index.set_entries(repo.root, entries, wait, sparse=sparse)
+            _fill_in(files, wait, entries, placed)
     except OSError as error:
         raise _storage(error) from error
-    on_move("index")
-    index.set_entries(repo.root, entries, wait)
     return sorted(left)
+
+
+def _left_out(
+    repo: Repo, files: WorkTree, moves: list[_Move], here: Literal["old", "new"]
+) -> set[str]:
+    """The moves whose file is not there because a sparse checkout leaves it out.
+
+    `here` is the side that the file should be when it is there. Only their entries move.
+    """
+    absent = [
+        move.path
+        for move in moves
+        if getattr(move, here) is not None and files.look(move.path).kind == "absent"
+    ]
+    return index.not_checked_out(repo.root, absent)
+
+
+def _fill_in(
+    files: WorkTree,
+    wait: index.LockWait,
+    entries: Mapping[str, Side | None],
+    placed: Mapping[str, Stamp],
+) -> None:
+    """Tell the index entries of the files just placed what their files look like."""
+    known: dict[str, tuple[Side, os.stat_result]] = {}
+    for path, stamp in placed.items():
+        side, info = entries.get(path), files.unchanged(path, stamp)
+        if side is not None and info is not None:
+            known[path] = side, info
+    if known:
+        fill_in(wait.git_dir, known)
 
 
 def _move(repo: Repo, parent: str, commit: str, path: str) -> _Move | None:
@@ -153,8 +198,13 @@ def _storage(error: OSError) -> StorageError:
 # --- comparing ---------------------------------------------------------------------------------
 
 
-def _compare(repo: Repo, files: WorkTree, parent: str, path: str, wanted: set[str]) -> str:
-    """`clean`, `dirty`, or `bytes`: a file whose raw bytes differ, which git must judge."""
+def _compare(
+    repo: Repo, files: WorkTree, parent: str, path: str, wanted: set[str]
+) -> Literal["clean", "dirty", "absent"] | Side:
+    """What is at a path; a side when its raw bytes differ, and git must judge whether it is that.
+
+    `absent` is a file that a sparse checkout may have left out.
+    """
     entry = repo.entry(parent, path)
     try:
         seen = files.look(path)
@@ -164,10 +214,11 @@ def _compare(repo: Repo, files: WorkTree, parent: str, path: str, wanted: set[st
         if entry.kind == "tree":
             return "clean" if _only_removed_below(files, path, seen, wanted) else "dirty"
         side = (entry.mode, entry.oid)
-        if _holds(repo, files, path, seen, side):
+        if holds(repo, files, path, seen, side):
             return "clean"
-        same_kind = seen.kind == "file" and entry.kind == "blob"
-        return "bytes" if same_kind and _bit_agrees(repo, seen, side) else "dirty"
+        if seen.kind == "absent":
+            return "absent"
+        return side if may_agree(repo, seen, side) else "dirty"
     except OSError:
         return "dirty"  # What cannot be read cannot be called unchanged.
 
@@ -189,40 +240,6 @@ def _only_removed_below(files: WorkTree, path: str, seen: Look, wanted: set[str]
     return wanted.issuperset(others) and needed.issuperset(folders)
 
 
-def _holds(repo: Repo, files: WorkTree, path: str, seen: Look, side: Side | None) -> bool:
-    """Whether the working tree has exactly `side` at `path`."""
-    if side is None:
-        return seen.kind in ("absent", "blocked", "folder")
-    mode, oid = side
-    if mode == MODE_SUBMODULE:
-        return False
-    data = repo.data(oid)
-    if mode == MODE_LINK:
-        return seen.kind == "link" and files.target(path) == data
-    if seen.kind != "file" or seen.size_bytes != len(data) or not _bit_agrees(repo, seen, side):
-        return False
-    return files.read(path) == data
-
-
-def _bit_agrees(repo: Repo, seen: Look, side: Side) -> bool:
-    return seen.executable == (side[0] == MODE_EXECUTABLE) or not repo.trusts_file_mode
-
-
-def _differs_for_git(repo: Repo, parent: str, paths: list[str]) -> set[str]:
-    """Those paths whose file git would not store as the parent's content, line ends converted."""
-    if not paths:
-        return set()
-    names = [path for path in paths if "\n" not in path]
-    text = "".join(f"{path}\n" for path in names).encode("utf-8", "surrogateescape")
-    run = run_git(repo.root, "hash-object", "--stdin-paths", stdin=text)
-    ids = run.stdout.decode("ascii", "replace").split()
-    if run.status != 0 or len(ids) != len(names):
-        return set(paths)
-    stored = dict(zip(names, ids, strict=True))
-    entries = ((path, repo.entry(parent, path)) for path in paths)
-    return {path for path, entry in entries if entry is None or stored.get(path) != entry.oid}
-
-
 # --- forwards ----------------------------------------------------------------------------------
 
 
@@ -234,6 +251,8 @@ class _Journey:
         self._files = files
         self._waiting: dict[str, Spare] = {}
         self._done: list[tuple[_Move, Spare | None]] = []
+        self.placed: dict[str, Stamp] = {}
+        """The files written, as they were then."""
 
     def run(self, moves: list[_Move]) -> None:
         """Removals first, so that a folder can take a file's place and the other way round."""
@@ -316,20 +335,20 @@ class _Journey:
             raise
         del self._waiting[move.path]
         self._done.append((move, kept))
+        if spare.stamp is not None:
+            self.placed[move.path] = spare.stamp
 
     def _expect(self, move: _Move, side: Side) -> None:
         """The file is still the parent's, byte for byte or for git."""
         seen = self._files.look(move.path)
-        if _holds(self._repo, self._files, move.path, seen, side):
+        if holds(self._repo, self._files, move.path, seen, side):
             return
-        regular = seen.kind == "file" and side[0] not in (MODE_LINK, MODE_SUBMODULE)
-        agrees = regular and _bit_agrees(self._repo, seen, side)
-        if not agrees or not _git_agrees(self._repo, move.path, side):
+        if not may_agree(self._repo, seen, side) or not agreeing(self._repo, {move.path: side}):
             raise CheckoutDirty([move.path])
 
     def _undo(self, move: _Move, kept: Spare | None) -> bool:
         files, path = self._files, move.path
-        if not _holds(self._repo, files, path, files.look(path), move.new):
+        if not holds(self._repo, files, path, files.look(path), move.new):
             return False  # Somebody wrote here meanwhile: theirs now.
         if move.old is None:
             files.discard(files.take_away(path))
@@ -353,12 +372,6 @@ def _spare(repo: Repo, files: WorkTree, path: str, side: Side) -> Spare | None:
     if mode == MODE_LINK:
         return files.spare_link(data, path)
     return files.spare_file(data, path, executable=mode == MODE_EXECUTABLE)
-
-
-def _git_agrees(repo: Repo, path: str, side: Side) -> bool:
-    text = f"{path}\n".encode("utf-8", "surrogateescape")
-    run = run_git(repo.root, "hash-object", "--stdin-paths", stdin=text)
-    return run.status == 0 and run.stdout.strip().decode("ascii", "replace") == side[1]
 
 
 def _is_at(repo: Repo, commit: str | None, path: str, side: Side | None) -> bool:
@@ -391,27 +404,34 @@ def _entries_to_put_back(
     return entries, left
 
 
-def _put_back_files(repo: Repo, files: WorkTree, moves: Iterable[_Move]) -> set[str]:
-    """Files of the pending commit go first, so that a folder's or a file's place is free again."""
+def _put_back_files(
+    repo: Repo, files: WorkTree, moves: Iterable[_Move], placed: dict[str, Stamp]
+) -> set[str]:
+    """Files of the pending commit go first, so that a folder's or a file's place is free again.
+
+    Answers the paths that hold someone's work; notes in `placed` what was written.
+    """
     left: set[str] = set()
-    returning = []
+    returning: list[_Move] = []
+    differing: dict[str, Side] = {}
     for move in moves:
         seen = files.look(move.path)
-        if _holds(repo, files, move.path, seen, move.new):
+        if holds(repo, files, move.path, seen, move.new):
             if move.new is None and seen.kind == "absent":
                 files.remove_empty_folders(move.path)  # Made for it, and it never came.
-            continue
-        if not _holds(repo, files, move.path, seen, move.old):
+        elif not holds(repo, files, move.path, seen, move.old):
             left.add(move.path)
+            if move.new is not None and may_agree(repo, seen, move.new):
+                differing[move.path] = move.new
         elif move.new is not None:
             returning.append(move)
         elif not _drop_file(repo, files, move):
             left.add(move.path)
     for move in returning:
         on_move(move.path)
-        if not _return_file(repo, files, move):
+        if not _return_file(repo, files, move, placed):
             left.add(move.path)
-    return left
+    return left - agreeing(repo, differing)  # The parent's already, but for git's filters.
 
 
 def _drop_file(repo: Repo, files: WorkTree, move: _Move) -> bool:
@@ -427,7 +447,7 @@ def _drop_file(repo: Repo, files: WorkTree, move: _Move) -> bool:
     return True
 
 
-def _return_file(repo: Repo, files: WorkTree, move: _Move) -> bool:
+def _return_file(repo: Repo, files: WorkTree, move: _Move, placed: dict[str, Stamp]) -> bool:
     """Write the parent's file again; False when someone's file or folder took the place."""
     assert move.new is not None
     try:
@@ -441,4 +461,6 @@ def _return_file(repo: Repo, files: WorkTree, move: _Move) -> bool:
     except (FileExistsError, IsADirectoryError, NotADirectoryError):
         files.discard(spare)
         return False
+    if spare.stamp is not None:
+        placed[move.path] = spare.stamp
     return True

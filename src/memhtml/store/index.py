@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from memhtml.errors import MemhtmlError
+from memhtml.store import index_stat
 from memhtml.store.child import git_failed, run_git
 from memhtml.store.refs import ZERO_ID, git_dirs
 from memhtml_format.paths import parents
@@ -41,11 +42,14 @@ class LockWait:
     """One budget of 5 s for a held `index.lock`, shared by the steps of one call."""
 
     def __init__(self, root: str) -> None:
-        self.path = os.path.join(git_dirs(root)[0], "index.lock")
+        self.git_dir = git_dirs(root)[0]
+        self.path = os.path.join(self.git_dir, "index.lock")
         self._deadline = time.monotonic() + LOCK_WAIT_S
 
     def until_free(self) -> None:
         """Wait until the lock is free. Raises `MemhtmlError` `ERR_GIT` naming it."""
+        if os.path.lexists(self.path):
+            index_stat.remove_left_overs(self.git_dir)
         while os.path.lexists(self.path):
             self.pause()
 

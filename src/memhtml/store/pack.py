@@ -1,7 +1,7 @@
-"""Stores many new objects as one pack file, where one file each would cost more than the rest.
+"""Hands new objects to git as one pack, to be kept as a pack or taken apart into files.
 
-Making a file is the dear part of storing an object; git draws the same line for what it fetches.
-git itself indexes and installs the pack, so a half-written one is never seen.
+Making a file is the dear part of storing an object, so many stay together; git draws the same line
+for what it fetches. git itself installs what it is given, so a half-written pack is never seen.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from memhtml.store.child import git_failed, run_git
 WORTH_A_PACK = 100
 """From so many new objects on a pack pays."""
 
-ObjectKind = Literal["blob", "tree"]
+ObjectKind = Literal["blob", "tree", "commit"]
 
-_TYPE_NUMBERS = {"tree": 2, "blob": 3}
+_TYPE_NUMBERS = {"commit": 1, "tree": 2, "blob": 3}
 _FASTEST = 1
 
 
@@ -30,16 +30,25 @@ def object_id(kind: str, data: bytes) -> str:
 
 
 def install_pack(root: str, objects: Mapping[str, tuple[ObjectKind, bytes]]) -> None:
-    """Store `objects`, given by their ids, in the repository. Raises `MemhtmlError` `ERR_GIT`."""
+    """Store `objects`, given by their ids, as a pack file. Raises `MemhtmlError` `ERR_GIT`."""
+    _hand_over(root, objects, "index-pack", "--stdin")
+
+
+def unpack_objects(root: str, objects: Mapping[str, tuple[ObjectKind, bytes]]) -> None:
+    """Store `objects`, given by their ids, as files. Raises `MemhtmlError` `ERR_GIT`."""
+    _hand_over(root, objects, "unpack-objects", "-q")
+
+
+def _hand_over(
+    root: str, objects: Mapping[str, tuple[ObjectKind, bytes]], subcommand: str, option: str
+) -> None:
     parts = [b"PACK", (2).to_bytes(4, "big"), len(objects).to_bytes(4, "big")]
     for kind, data in objects.values():
         parts += [_entry_header(_TYPE_NUMBERS[kind], len(data)), zlib.compress(data, _FASTEST)]
     body = b"".join(parts)
-    run = run_git(
-        root, "index-pack", "--stdin", stdin=body + sha1(body, usedforsecurity=False).digest()
-    )
+    run = run_git(root, subcommand, option, stdin=body + sha1(body, usedforsecurity=False).digest())
     if run.status != 0:
-        raise git_failed("index-pack", run)
+        raise git_failed(subcommand, run)
 
 
 def _entry_header(number: int, size_bytes: int) -> bytes:

@@ -1,21 +1,21 @@
-"""Reads and writes git objects by their ids, with little memory and work bound by what is touched.
+"""Answers questions about versions: what a path holds, which files there are, what differs.
 
-Trees are read as raw bytes and decoded here, so that an unchanged folder costs nothing, names stay
-exact and one pass needs no object per entry. Refs, the index and the checkout belong to other
-modules. Loading pygit2 costs 60 ms, so nothing here loads it before the first object is asked for.
+Trees are read as raw bytes and decoded by `entries`, so that an unchanged folder costs nothing,
+names stay exact and one pass needs no object per entry. Where the bytes come from is `objects`'
+matter; refs, the index and the checkout belong to other modules.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from memhtml.errors import MemhtmlError
+from memhtml.store.entries import Raw, Tree, differing_entries, is_tree, parse_tree
 
 if TYPE_CHECKING:
-    import pygit2
+    from memhtml.store.objects import Objects
+    from memhtml.store.pack import ObjectKind
 
 Kind = Literal["blob", "tree", "link", "commit"]
 
@@ -25,13 +25,10 @@ MODE_LINK = 0o120000
 MODE_SUBMODULE = 0o160000
 FILE_MODES = frozenset({MODE_FILE, MODE_EXECUTABLE})
 
-_WINDOW_BYTES = 1 << 20
-_MAPPED_BYTES = 24 << 20
 _KEPT_TREES_BYTES = 1 << 20
 _KEPT_ROOTS = 32
-_COMMIT_TYPE = 1
-_TREE_TYPE = 2
-_EMPTY_TREE = bytes.fromhex("4b825dc642cb6eb9a060e54bf8d69288fbee4904")
+_WALKED_COMMITS = 64
+"""A longer history is git's to search: it may have a commit graph."""
 
 
 class Entry(NamedTuple):
@@ -48,69 +45,6 @@ class Change(NamedTuple):
     path: str
     old: tuple[int, str] | None
     new: tuple[int, str] | None
-
-
-# One entry of a tree object: mode as octal text, 20-byte id. A tree: name to entry, as stored.
-Raw = tuple[bytes, bytes]
-Tree = dict[bytes, Raw]
-TREE_MODE = b"40000"
-# Not compiled here: a call over a warm head database reads no tree. `re` keeps them compiled.
-_ENTRY = rb"(?s)([0-7]+) ([^\0]*)\0(.{20})"
-_ENTRIES = rb"(?s)(?:[0-7]+ [^\0]*\0.{20})*+"
-_ENTRY_EXTRA_BYTES = 22
-"""What an entry takes beside its mode and its name."""
-
-# One entry as the expression captures it: mode, name, id.
-Part = tuple[bytes, bytes, bytes]
-
-
-def parse_tree(data: bytes) -> Tree:
-    """The entries of a tree object in stored order. Raises ValueError when it is damaged."""
-    return _as_tree(_parts(data))
-
-
-def differing_entries(old: bytes, new: bytes) -> tuple[Tree, Tree]:
-    """The entries of each of two tree objects that the other does not have.
-
-    Only what follows the entries they begin with in common is decoded. Raises ValueError when
-    one is damaged.
-    """
-    common = re.compile(_ENTRIES).match(old, 0, _common_start(old, new))
-    start = common.end() if common is not None else 0
-    before, after = set(_parts(old[start:])), set(_parts(new[start:]))
-    return _as_tree(before - after), _as_tree(after - before)
-
-
-def _common_start(one: bytes, other: bytes) -> int:
-    """How many bytes two texts begin with in common: by halves, each compared in C."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
-def _parts(data: bytes) -> list[Part]:
-    """One pass in C: an advance spends most of its time on folders of hundreds of entries."""
-    found: list[Part] = re.findall(_ENTRY, data)
-    modes, names, _oids = zip(*found, strict=True) if found else ((), (), ())
-    # Entries never overlap, so they are the whole object exactly when their sizes add up to it.
-    size = sum(map(len, modes)) + sum(map(len, names)) + _ENTRY_EXTRA_BYTES * len(found)
-    if size != len(data):
-        raise ValueError("tree object is damaged")
-    return found
-
-
-def _as_tree(parts: Iterable[Part]) -> Tree:
-    return {name: (mode, oid) for mode, name, oid in parts}
-
-
-def is_tree(mode: bytes) -> bool:
-    """Whether an entry's stored mode is a folder's; old tools wrote a leading zero."""
-    return mode in (TREE_MODE, b"040000")
 
 
 def kind_of(mode: int) -> Kind:
@@ -131,7 +65,7 @@ class Repo:
 
     def __init__(self, root: str) -> None:
         self.root = root
-        self._handle: pygit2.Repository | None = None
+        self._objects: Objects | None = None
         self._trees: dict[bytes, Tree] = {}
         self._trees_bytes = 0
         self._roots: dict[str, bytes] = {}
@@ -140,22 +74,28 @@ class Repo:
         """The index file that `checkout.dirty` looked at last."""
 
     @property
-    def handle(self) -> pygit2.Repository:
-        """The open pygit2 repository."""
-        if self._handle is None:
-            self._handle = _open(self.root)
-        return self._handle
+    def objects(self) -> Objects:
+        """The objects behind it."""
+        if self._objects is None:
+            from memhtml.store.objects import Objects  # A call over a warm database needs none.
+
+            self._objects = Objects(self.root)
+        return self._objects
 
     @property
     def trusts_file_mode(self) -> bool:
         """Whether the executable bit means something here (`core.fileMode`)."""
         if self._trusts_file_mode is None:
-            with _git_errors("reading core.fileMode"):
-                try:
-                    self._trusts_file_mode = self.handle.config.get_bool("core.filemode")
-                except KeyError:
-                    self._trusts_file_mode = True
+            from memhtml.store.child import run_git
+
+            run = run_git(self.root, "config", "--type=bool", "--get", "core.fileMode")
+            self._trusts_file_mode = run.stdout.strip() != b"false"
         return self._trusts_file_mode
+
+    def close(self) -> None:
+        """End what stays open between questions; another question opens it again."""
+        if self._objects is not None:
+            self._objects.close()
 
     def entry(self, commit: str, path: str) -> Entry | None:
         """What `path` is in `commit`, or None."""
@@ -198,7 +138,7 @@ class Repo:
 
         Folders with the same tree on both sides are not opened. There is no rename detection.
         """
-        yield from self._difference(self._root_tree(old), self._root_tree(new), b"")
+        yield from self._difference(self._root_tree(old), self._root_tree(new))
 
     def is_ancestor(self, ancestor: str, descendant: str) -> bool:
         """Whether `descendant` is `ancestor` or comes after it; False when either is missing."""
@@ -206,13 +146,21 @@ class Repo:
             return False
         if ancestor == descendant:
             return True
-        with _git_errors("reading the history"):
-            return bool(self.handle.descendant_of(descendant, ancestor))
+        waiting, seen = [descendant], {descendant}
+        for sha in waiting:  # Grows as it goes: the nearest commits first.
+            if len(seen) > _WALKED_COMMITS:
+                return self._asks_git(ancestor, descendant)
+            found = self._known_parents(sha)
+            if ancestor in found:
+                return True
+            waiting += [parent for parent in found if parent not in seen]
+            seen.update(found)
+        return False
 
     def commit_exists(self, sha: str) -> bool:
         """Whether `sha` names a commit that is in the object store."""
         try:
-            return self._read_typed(bytes.fromhex(sha))[0] == _COMMIT_TYPE
+            return self._read_typed(bytes.fromhex(sha))[0] == "commit"
         except (MemhtmlError, ValueError):
             return False
 
@@ -241,21 +189,38 @@ class Repo:
         """The id of a commit's tree."""
         return self._root_tree(commit).hex()
 
-    def write_object(self, kind: Literal["blob", "tree", "commit"], data: bytes) -> str:
+    def write_object(self, kind: ObjectKind, data: bytes) -> str:
         """Store one object and answer its id; storing the same bytes again costs a look-up."""
-        import pygit2
+        from memhtml.store.pack import object_id
 
-        number = {
-            "blob": pygit2.enums.ObjectType.BLOB,
-            "tree": pygit2.enums.ObjectType.TREE,
-            "commit": pygit2.enums.ObjectType.COMMIT,
-        }[kind]
-        with _git_errors(f"writing a {kind}"):
-            return str(self.handle.write(number, data))
+        oid = object_id(kind, data)
+        self.write_objects({oid: (kind, data)})
+        return oid
+
+    def write_objects(self, objects: Mapping[str, tuple[ObjectKind, bytes]]) -> None:
+        """Store objects given by their ids."""
+        self.objects.store(objects)
+
+    def _known_parents(self, sha: str) -> list[str]:
+        """The parents of a commit; none where the history was cut off."""
+        from memhtml.store.objects import ObjectMissing
+
+        try:
+            return self.parents(sha)
+        except ObjectMissing:
+            return []
+
+    def _asks_git(self, ancestor: str, descendant: str) -> bool:
+        from memhtml.store.child import git_failed, run_git
+
+        run = run_git(self.root, "merge-base", "--is-ancestor", ancestor, descendant)
+        if run.status not in (0, 1):
+            raise git_failed("merge-base", run)
+        return run.status == 0
 
     def _header(self, commit: str) -> list[bytes]:
         kind, data = self._read_typed(bytes.fromhex(commit))
-        if kind != _COMMIT_TYPE:
+        if kind != "commit":
             raise MemhtmlError("ERR_GIT", f"git object {commit} is not a commit")
         return data.partition(b"\n\n")[0].split(b"\n")
 
@@ -284,47 +249,53 @@ class Repo:
     def _read(self, oid: bytes) -> bytes:
         return self._read_typed(oid)[1]
 
-    def _read_typed(self, oid: bytes) -> tuple[int, bytes]:
-        import pygit2
-
-        with _git_errors(f"reading object {oid.hex()}"):
-            try:
-                return self.handle.read(pygit2.Oid(raw=oid))
-            except KeyError:
-                if oid == _EMPTY_TREE:
-                    return _TREE_TYPE, b""  # git knows it without storing it.
-                raise MemhtmlError("ERR_GIT", f"git object {oid.hex()} is missing") from None
+    def _read_typed(self, oid: bytes) -> tuple[str, bytes]:
+        return self.objects.read(oid)
 
     def _walk(self, oid: bytes, prefix: bytes) -> Iterator[tuple[str, Raw]]:
         # Not through the kept trees: one pass over a whole version would push out what is wanted.
-        for name, entry in _decoded(oid, self._read(oid)).items():
-            text = _text(prefix + name)
-            if text is None:
-                continue
-            if is_tree(entry[0]):
-                yield from self._walk(entry[1], prefix + name + b"/")
-            else:
+        open_folders = [(prefix, self._listing(oid))]
+        while open_folders:
+            prefix, entries = open_folders[-1]
+            for name, entry in entries:
+                text = _text(prefix + name)
+                if text is None:
+                    continue
+                if is_tree(entry[0]):
+                    open_folders.append((prefix + name + b"/", self._listing(entry[1])))
+                    break
                 yield text, entry
+            else:
+                open_folders.pop()
 
-    def _difference(self, old: bytes, new: bytes, prefix: bytes) -> Iterator[Change]:
-        if old == new:
-            return
-        try:
-            before, after = differing_entries(self._read(old), self._read(new))
-        except ValueError:
-            raise MemhtmlError(
-                "ERR_GIT", f"git tree {old.hex()} or {new.hex()} is damaged"
-            ) from None
-        for name in sorted({*before, *after}):
-            if _text(name) is not None:
-                yield from self._changed(before.get(name), after.get(name), prefix + name)
+    def _listing(self, oid: bytes) -> Iterator[tuple[bytes, Raw]]:
+        return iter(_decoded(oid, self._read(oid)).items())
+
+    def _difference(self, old: bytes, new: bytes) -> Iterator[Change]:
+        waiting = [(b"", old, new)]
+        while waiting:
+            prefix, old, new = waiting.pop()
+            if old == new:
+                continue
+            try:
+                before, after = differing_entries(self._read(old), self._read(new))
+            except ValueError:
+                raise MemhtmlError(
+                    "ERR_GIT", f"git tree {old.hex()} or {new.hex()} is damaged"
+                ) from None
+            for name in sorted({*before, *after}):
+                if _text(name) is None:
+                    continue
+                one, other = before.get(name), after.get(name)
+                if one and other and is_tree(one[0]) and is_tree(other[0]):
+                    waiting.append((prefix + name + b"/", one[1], other[1]))
+                else:
+                    yield from self._changed(one, other, prefix + name)
 
     def _changed(self, old: Raw | None, new: Raw | None, path: bytes) -> Iterator[Change]:
+        """The changes at one path and, where one side has a folder there, below it."""
         old_tree = old is not None and is_tree(old[0])
         new_tree = new is not None and is_tree(new[0])
-        if old is not None and new is not None and old_tree and new_tree:
-            yield from self._difference(old[1], new[1], path + b"/")
-            return
         before, after = None if old_tree else _side(old), None if new_tree else _side(new)
         if before != after:
             yield Change(path.decode("utf-8"), before, after)
@@ -352,44 +323,3 @@ def _text(name: bytes) -> str | None:
         return name.decode("utf-8")
     except UnicodeDecodeError:
         return None
-
-
-@contextmanager
-def _git_errors(doing: str) -> Iterator[None]:
-    """Turns pygit2's own exceptions into `ERR_GIT` that says what was being done."""
-    import pygit2
-
-    try:
-        yield
-    except (pygit2.GitError, KeyError, OSError) as error:
-        raise MemhtmlError("ERR_GIT", f"{doing} failed: {error}") from error
-
-
-def _open(root: str) -> pygit2.Repository:
-    import pygit2  # 60 ms: only calls that need objects pay it.
-
-    from memhtml.store.refs import git_accepts, refused_owner
-
-    settings = pygit2.settings
-    settings.enable_caching(False)
-    settings.mwindow_size = _WINDOW_BYTES
-    settings.mwindow_mapped_limit = _MAPPED_BYTES
-    try:
-        return pygit2.Repository(root, pygit2.enums.RepositoryOpenFlag.NO_SEARCH)
-    except pygit2.GitError as error:
-        if "owned by" not in str(error):
-            raise MemhtmlError(
-                "ERR_GIT",
-                f"git cannot open the repository: {error}",
-                suggestions=(f"memhtml init --repo {root}",),
-            ) from error
-    # git knows more forms of `safe.directory` than libgit2: ask it before refusing.
-    if not git_accepts(root):
-        raise refused_owner(root)
-    settings.owner_validation = False
-    try:
-        return pygit2.Repository(root, pygit2.enums.RepositoryOpenFlag.NO_SEARCH)
-    except pygit2.GitError as error:
-        raise MemhtmlError("ERR_GIT", f"git cannot open the repository: {error}") from error
-    finally:
-        settings.owner_validation = True

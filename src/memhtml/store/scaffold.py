@@ -241,6 +241,7 @@ def _commit(repo: Repo, head: str | None, files: dict[str, bytes]) -> str:
     sha = commits.create(repo, tree, [head] if head is not None else [], text, int(time.time()))
     entries = {path: (MODE_FILE, blob_sha(data)) for path, data in files.items()}
     index.set_entries(root, entries, index.LockWait(root))
+    run_git(root, "update-index", "-q", "--refresh", changes=True)  # For their stat data only.
     ref = refs.checked_out(root) or "HEAD"
     if not refs.swap(root, ref, sha, head, commits.subject("init", COMMIT_TEXT)):
         raise MemhtmlError(

@@ -5,12 +5,12 @@ No index file takes part. Blobs get the bytes as they are, mode 100644 (spec `se
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Collection, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from memhtml.errors import MemhtmlError
-from memhtml.store.pack import WORTH_A_PACK, ObjectKind, install_pack, object_id
-from memhtml.store.repo import TREE_MODE, Raw, Tree, is_tree
+from memhtml.store.entries import TREE_MODE, Tree, encode_tree, is_tree
+from memhtml.store.pack import ObjectKind, object_id
 from memhtml_format.paths import segment_problem
 
 if TYPE_CHECKING:
@@ -30,23 +30,51 @@ class _Folder:
         self.folders: dict[bytes, _Folder] = {}
 
 
-class _Storage:
-    """Where new objects go: at once and one by one, or together when there are many."""
+class _Open:
+    """A folder that is being rebuilt: its entries so far, and the folders still to be gone into."""
 
-    def __init__(self, repo: Repo, *, together: bool) -> None:
-        self._repo = repo
-        self._waiting: dict[str, tuple[ObjectKind, bytes]] | None = {} if together else None
+    __slots__ = ("entries", "name", "path", "plan", "rest")
 
-    def add(self, kind: Literal["blob", "tree"], data: bytes) -> bytes:
-        if self._waiting is None:
-            return bytes.fromhex(self._repo.write_object(kind, data))
+    def __init__(self, plan: _Folder, name: bytes, path: bytes, entries: Tree) -> None:
+        self.plan = plan
+        self.name = name
+        self.path = path
+        self.entries = entries
+        self.rest: Iterator[tuple[bytes, _Folder]] = iter(plan.folders.items())
+        for removed in plan.removed:
+            if removed in entries and not is_tree(entries[removed][0]):
+                del entries[removed]
+
+    def folder(self, name: bytes) -> bytes | None:
+        """The id of the folder at `name`, or None when there is none."""
+        found = self.entries.get(name)
+        return found[1] if found is not None and is_tree(found[0]) else None
+
+    def write(self) -> None:
+        """Set the new files."""
+        for name, blob in self.plan.written.items():
+            if self.folder(name) is not None:
+                raise _collision(self.path + name, "a folder that holds other files is there")
+            self.entries[name] = (_FILE_MODE, blob)
+
+    def attach(self, name: bytes, tree: bytes | None) -> None:
+        """Set the rebuilt folder `name`; None when nothing is left in it."""
+        inside = self.folder(name)
+        if tree is not None:
+            if name in self.entries and inside is None:
+                raise _collision(self.path + name, "a file is in the way of a folder")
+            self.entries[name] = (TREE_MODE, tree)
+        elif inside is not None:
+            del self.entries[name]
+
+
+class _Objects(dict[str, tuple[ObjectKind, bytes]]):
+    """New objects by their ids, stored together in the end: a failure leaves none behind."""
+
+    def add(self, kind: ObjectKind, data: bytes) -> bytes:
         oid = object_id(kind, data)
-        self._waiting[oid] = (kind, data)
+        self[oid] = kind, data
         return bytes.fromhex(oid)
-
-    def finish(self) -> None:
-        if self._waiting:
-            install_pack(self._repo.root, self._waiting)
 
 
 def build_tree(
@@ -59,8 +87,7 @@ def build_tree(
     what is not there is no error. Raises `MemhtmlError` `ERR_GIT` on a path git refuses, on two
     writes of which one would lie inside the other, and when an object cannot be written.
     """
-    plan = _Folder()
-    storage = _Storage(repo, together=len(writes) >= WORTH_A_PACK)
+    plan, objects = _Folder(), _Objects()
     for path in removals:
         if path not in writes:
             folder, name = _place(plan, path)
@@ -68,24 +95,12 @@ def build_tree(
     for path, data in writes.items():
         refuse_bad_path(path)
         folder, name = _place(plan, path)
-        folder.written[name] = storage.add("blob", data)
-    base = bytes.fromhex(repo.root_tree(base_commit)) if base_commit is not None else None
-    built = _rebuild(repo, storage, base, plan, b"")
-    tree = storage.add("tree", b"") if built is None else built
-    storage.finish()
+        folder.written[name] = objects.add("blob", data)
+    base = repo.root_tree(base_commit) if base_commit is not None else None
+    built = _rebuild(repo, objects, base, plan)
+    tree = objects.add("tree", b"") if built is None else built
+    repo.write_objects(objects)
     return tree.hex()
-
-
-def encode_tree(entries: Tree) -> bytes:
-    """A tree object's bytes; git sorts a folder as if its name ended in a slash."""
-
-    def order(item: tuple[bytes, Raw]) -> bytes:
-        name, (mode, _oid) = item
-        return name + b"/" if is_tree(mode) else name
-
-    return b"".join(
-        mode + b" " + name + b"\0" + oid for name, (mode, oid) in sorted(entries.items(), key=order)
-    )
 
 
 def _place(plan: _Folder, path: str) -> tuple[_Folder, bytes]:
@@ -95,38 +110,29 @@ def _place(plan: _Folder, path: str) -> tuple[_Folder, bytes]:
     return plan, name
 
 
-def _rebuild(
-    repo: Repo, storage: _Storage, base: bytes | None, plan: _Folder, prefix: bytes
-) -> bytes | None:
-    """The new tree's id, None when nothing is left in it."""
-    entries = dict(repo.tree_entries(base.hex())) if base is not None else {}
-    for name in plan.removed:
-        if name in entries and not is_tree(entries[name][0]):
-            del entries[name]
-    for name, below in plan.folders.items():
-        _rebuild_below(repo, storage, entries, name, below, prefix + name)
-    for name, blob in plan.written.items():
-        if name in entries and is_tree(entries[name][0]):
-            raise _collision(prefix + name, "a folder that holds other files is there")
-        entries[name] = (_FILE_MODE, blob)
-    if not entries:
-        return None
-    return storage.add("tree", encode_tree(entries))
+def _rebuild(repo: Repo, objects: _Objects, base: str | None, plan: _Folder) -> bytes | None:
+    """The new tree's id, None when nothing is left in it; the folders from the inside out."""
+    opened = [_Open(plan, b"", b"", _entries(repo, base))]
+    while True:
+        here = opened[-1]
+        step = next(here.rest, None)
+        if step is not None:
+            name, below = step
+            inside = here.folder(name)
+            entries = _entries(repo, None if inside is None else inside.hex())
+            opened.append(_Open(below, name, here.path + name + b"/", entries))
+            continue
+        here.write()
+        tree = objects.add("tree", encode_tree(here.entries)) if here.entries else None
+        opened.pop()
+        if not opened:
+            return tree
+        opened[-1].attach(here.name, tree)
 
 
-def _rebuild_below(
-    repo: Repo, storage: _Storage, entries: Tree, name: bytes, below: _Folder, path: bytes
-) -> None:
-    found = entries.get(name)
-    inside = found[1] if found is not None and is_tree(found[0]) else None
-    tree = _rebuild(repo, storage, inside, below, path + b"/")
-    if tree is None:
-        if inside is not None:
-            del entries[name]
-        return
-    if found is not None and inside is None:
-        raise _collision(path, "a file is in the way of a folder")
-    entries[name] = (TREE_MODE, tree)
+def _entries(repo: Repo, oid: str | None) -> Tree:
+    """A copy of a tree's entries, to be changed; none for a folder that is not there."""
+    return dict(repo.tree_entries(oid)) if oid is not None else {}
 
 
 def _collision(path: bytes, why: str) -> MemhtmlError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from contextlib import suppress
 from types import TracebackType
 from typing import Literal, NamedTuple
 
@@ -32,11 +33,23 @@ class Look(NamedTuple):
     blocker: str = ""
 
 
+class Stamp(NamedTuple):
+    """What tells a file that was written once from every later state of its path."""
+
+    inode: int
+    mtime_ns: int
+    size_bytes: int
+
+
 class Spare(NamedTuple):
-    """A file that waits, under a name of its own, to be moved to its place or back."""
+    """A file that waits, under a name of its own, to be moved to its place or back.
+
+    `stamp` is set for a file that was written just now.
+    """
 
     folder: tuple[str, ...]
     name: str
+    stamp: Stamp | None = None
 
 
 class WorkTree:
@@ -83,6 +96,16 @@ class WorkTree:
         kind = kinds.get(stat.S_IFMT(info.st_mode), "other")
         return Look(kind, info.st_size, bool(info.st_mode & stat.S_IXUSR))
 
+    def unchanged(self, path: str, stamp: Stamp) -> os.stat_result | None:
+        """The stat data of the file at `path` while it is as it was written, else None."""
+        self._trim()
+        *folder, name = path.split("/")
+        try:
+            info = os.stat(name, dir_fd=self._folder(tuple(folder)), follow_symlinks=False)
+        except OSError:
+            return None
+        return info if _stamp(info) == stamp else None
+
     def read(self, path: str) -> bytes:
         """The bytes of the regular file at `path`."""
         *folder, name = path.split("/")
@@ -122,13 +145,13 @@ class WorkTree:
         spare = Spare(tuple(parts), temporary_name(name))
         folder = self._make_folders(spare.folder)
         try:
-            self._write_new(folder, spare.name, data, 0o777 if executable else 0o666)
+            stamp = self._write_new(folder, spare.name, data, 0o777 if executable else 0o666)
         except BaseException as error:
             self.discard(spare)
             if isinstance(error, OSError):
                 error.filename = near  # The name people know.
             raise
-        return spare
+        return spare._replace(stamp=stamp)
 
     def spare_link(self, target: bytes, near: str) -> Spare:
         """Like `spare_file`, for a symbolic link."""
@@ -220,11 +243,12 @@ class WorkTree:
             parts.pop()
         self.forget_folders()
 
-    def _write_new(self, folder: int, name: str, data: bytes, mode: int) -> None:
+    def _write_new(self, folder: int, name: str, data: bytes, mode: int) -> Stamp:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(name, flags, mode, dir_fd=folder)
         try:
             write_all(descriptor, data)
+            return _stamp(os.fstat(descriptor))
         finally:
             os.close(descriptor)
 
@@ -248,30 +272,50 @@ class WorkTree:
         return _STAGING if device == os.fstat(self._folder(parts)).st_dev else parts
 
     def _make_folders(self, parts: tuple[str, ...]) -> int:
-        if parts in self._open:
-            return self._open[parts]
-        for depth in range(1, len(parts) + 1):
-            try:
-                os.mkdir(parts[depth - 1], dir_fd=self._folder(parts[: depth - 1]))
-            except FileExistsError:
-                continue
-        return self._folder(parts)
+        return self._folder(parts, make=True)
 
-    def _folder(self, parts: tuple[str, ...]) -> int:
-        """A descriptor of the folder; NotADirectoryError names what is no folder on the way."""
-        known = self._open.get(parts)
-        if known is not None:
-            return known
-        if not parts:
-            opened = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        else:
-            above = self._folder(parts[:-1])
-            try:
-                opened = os.open(parts[-1], _FOLDER_FLAGS, dir_fd=above)
-            except OSError as error:
-                if error.errno in (errno.ENOTDIR, errno.ELOOP, errno.EMLINK):
-                    name = "/".join(parts)
-                    raise NotADirectoryError(errno.ENOTDIR, "not a folder", name) from error
-                raise
-        self._open[parts] = opened
+    def _folder(self, parts: tuple[str, ...], *, make: bool = False) -> int:
+        """A descriptor of the folder; NotADirectoryError names what is no folder on the way.
+
+        The folders on the way stay open too, but not without end: paths may be deep.
+        """
+        depth = len(parts)
+        while depth and parts[:depth] not in self._open:
+            depth -= 1
+        if not depth and () not in self._open:
+            self._open[()] = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        opened, passing = self._open[parts[:depth]], -1
+        try:
+            while depth < len(parts):
+                depth += 1
+                opened = self._enter(opened, parts[:depth], make=make)
+                if passing >= 0:
+                    os.close(passing)
+                    passing = -1
+                if depth == len(parts) or len(self._open) < _KEPT_FOLDERS:
+                    self._open[parts[:depth]] = opened
+                else:
+                    passing = opened
+        finally:
+            if passing >= 0:
+                os.close(passing)
         return opened
+
+    def _enter(self, above: int, parts: tuple[str, ...], *, make: bool) -> int:
+        try:
+            return os.open(parts[-1], _FOLDER_FLAGS, dir_fd=above)
+        except FileNotFoundError:
+            if not make:
+                raise
+        except OSError as error:
+            if error.errno in (errno.ENOTDIR, errno.ELOOP, errno.EMLINK):
+                name = "/".join(parts)
+                raise NotADirectoryError(errno.ENOTDIR, "not a folder", name) from error
+            raise
+        with suppress(FileExistsError):  # Somebody may be faster.
+            os.mkdir(parts[-1], dir_fd=above)
+        return self._enter(above, parts, make=False)
+
+
+def _stamp(info: os.stat_result) -> Stamp:
+    return Stamp(info.st_ino, info.st_mtime_ns, info.st_size)

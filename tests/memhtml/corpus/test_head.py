@@ -11,7 +11,8 @@ from tests.support.head import LINK, MAIN, SUBMODULE, Store, dump_built, dump_fi
 from memhtml.corpus.head import open_head
 from memhtml.corpus.interface import Corpus, RecordRow
 from memhtml.store.commit import create
-from memhtml.store.repo import TREE_MODE, Repo
+from memhtml.store.entries import TREE_MODE
+from memhtml.store.repo import Repo
 from memhtml.store.snapshot import write_snapshot
 from memhtml_format.record import Link
 
@@ -89,7 +90,7 @@ def test_kinds_of_files_are_told_without_git(store: Store, monkeypatch: pytest.M
     def refuse(*_args: object) -> None:
         raise AssertionError("git was asked")
 
-    for name in ("_read_typed", "handle"):
+    for name in ("_read_typed", "objects"):
         monkeypatch.setattr(Repo, name, refuse)
     with open_head(store.root, MAIN, tip(store), repo=store.repo()) as head:
         view = head.view({"projects/p/new.html": page("N", "It is new.")}, [A])

@@ -14,7 +14,8 @@ from tests.support.head import stored
 from tests.support.store import commit_on, files_at, git, line, make_repository, put_file
 
 from memhtml.errors import MemhtmlError
-from memhtml.store.repo import Change, Repo, Tree, differing_entries, parse_tree
+from memhtml.store.entries import Tree, differing_entries, parse_tree
+from memhtml.store.repo import Change, Repo
 from memhtml.store.tree import build_tree
 
 FILES = {"a.txt": b"a\n", "areas/x.html": b"x\n", "areas/deep/y.html": b"y\n", "areas-z": b"z\n"}

@@ -252,7 +252,9 @@ def test_an_advance_that_lost_the_race_writes_nothing(
     new = store.commit(MORE, old)
     real = snapshot_build.advance
 
-    def late(conn: sqlite3.Connection, ref: str, old: str, new: str, repo: object) -> int | None:
+    def late(
+        conn: sqlite3.Connection, ref: str, old: str, new: str, repo: object, known: object
+    ) -> int | None:
         monkeypatch.setattr(snapshot_build, "advance", real)
         assert write_snapshot(store.root, MAIN, new, store.repo()) is not None
         lost = real(conn, ref, old, new, store.repo())
