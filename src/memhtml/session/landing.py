@@ -80,7 +80,9 @@ def stage(job: Job, log: Log) -> Staged | Outcome:
 
 def no_commit_there(ref: str) -> MemhtmlError:
     """The failure of a commit on a ref that stands at something else: that is never given up."""
-    return MemhtmlError("ERR_GIT", f"{ref} stands at an object that is no commit; nothing landed")
+    return MemhtmlError(
+        "ERR_GIT", f"{ref} stands at an object that is missing or no commit; nothing landed"
+    )
 
 
 def fold_and_mark(log: Log, head: Head, readings: Readings, *, expected: str | None) -> Staged:

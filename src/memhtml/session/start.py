@@ -45,7 +45,10 @@ def start(root: str, identity: Identity, *, ref: str | None, force: bool) -> dic
 
 
 def warn_of_other_object(root: str, ref: str) -> None:
-    """A ref that stands at a blob counts as not there, but a commit does not overwrite it."""
+    """Such a ref counts as not there, but a commit does not overwrite it."""
     held, commit = refs.standing(root, ref)
     if held is not None and commit is None:
-        report.warn(f"{ref} stands at an object that is no commit; this session cannot land there")
+        report.warn(
+            f"{ref} stands at an object that is missing or no commit; "
+            "this session cannot land there"
+        )
