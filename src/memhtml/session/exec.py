@@ -37,8 +37,7 @@ NEEDED_AFTER_THE_RUN = (
     "memhtml_sandbox.changes",
     "memhtml.session.judgement",
     "memhtml.store.repo",
-    "datetime",  # Half of sqlite3.
-    "sqlite3",
+    "_sqlite3",
     "memhtml.corpus.head",
 )
 """Modules that every call needs once its script has ended; loaded while this process waits."""

@@ -6,7 +6,7 @@ Unicode (a path a script made of odd bytes) is in no database, so it finds nothi
 
 from __future__ import annotations
 
-import sqlite3
+import _sqlite3 as sqlite3  # Without the date types of `sqlite3`: 2 ms of every exec.
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 

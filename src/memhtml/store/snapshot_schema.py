@@ -6,7 +6,7 @@ smaller than hex text. Nothing here opens a file, asks git or parses HTML.
 
 from __future__ import annotations
 
-import sqlite3
+import _sqlite3 as sqlite3  # Without the date types of `sqlite3`: 2 ms of every exec.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
