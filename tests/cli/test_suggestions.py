@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.support.cli import check_lines, parsed, words
+from tests.support.cli import check_lines, here, parsed, words
 
 from memhtml.cli import registry, suggest
 from memhtml.errors import MemhtmlError
@@ -74,3 +74,37 @@ def test_the_sample_call_of_every_command_and_flag_parses(
 @pytest.mark.parametrize("text", ["a", "a b", "it's", "", "$x", "<id>", "é"])
 def test_a_quoted_word_is_read_back_by_a_shell(text: str) -> None:
     assert words(f"memhtml {suggest.quoted(text)}") == [text.replace("<", "").replace(">", "")]
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        ("memhtml session status --id a", "memhtml session status --id a --repo '/a b'"),
+        ("memhtml init", "memhtml init --repo '/a b'"),
+        ("memhtml init --repo /c", "memhtml init --repo /c"),
+        ("memhtml help session put", "memhtml help session put"),
+        ("git -C /c status", "git -C /c status"),
+        ("memhtml session exec <<'SH'", "memhtml session exec --repo '/a b' <<'SH'"),
+        (
+            "printf '%s\\n' '{}' | memhtml session put --file -",
+            "printf '%s\\n' '{}' | memhtml session put --file - --repo '/a b'",
+        ),
+    ],
+)
+def test_a_suggested_call_on_a_store_names_the_one_that_was_called(line: str, wanted: str) -> None:
+    assert suggest.on_store(line, "/a b") == wanted
+
+
+def test_a_failed_call_with_a_store_suggests_calls_on_the_same_store(tmp_path: Path) -> None:
+    root = str(tmp_path / "a b")
+    assert here("init", "--repo", root).status == 0
+    assert here("session", "start", "--id", "a", "--repo", root).status == 0
+    again = here("session", "start", "--id", "a", "--repo", root)
+    assert again.suggestions == [
+        f"memhtml session status --id a --repo '{root}'",
+        f"memhtml session start --id a --force --repo '{root}'",
+    ]
+    assert here("session", "commit", "--id", "a", f"--repo={root}").suggestions == [
+        f"memhtml session commit --id <id> --message <text> --repo '{root}'",
+        "memhtml help session commit",
+    ]

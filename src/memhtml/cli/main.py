@@ -7,7 +7,7 @@ import os
 import sys
 from importlib import import_module
 
-from memhtml.cli import parse, registry
+from memhtml.cli import parse, registry, suggest
 from memhtml.errors import MemhtmlError
 
 TYPE_CHECKING = False
@@ -80,7 +80,7 @@ def invoke(argv: Sequence[str], *, terminal: bool = False) -> Outcome:
     except MemhtmlError as error:
         from memhtml.cli import envelope
 
-        suggestions = _suggestions(error, command)
+        suggestions = _suggestions(error, command, scanned.text("repo"))
         text = envelope.failure(error.code, str(error), suggestions, dense=dense)
         return Outcome(error.exit_status, text)
     except Exception as error:
@@ -98,13 +98,18 @@ if TYPE_CHECKING:
     Handler = Callable[[Call], Answer]
 
 
-def _suggestions(error: MemhtmlError, command: registry.Command | None) -> list[str]:
-    """The error's own, ending for a wrong call with the help of the command it called."""
+def _suggestions(error: MemhtmlError, command: registry.Command | None, repo: str) -> list[str]:
+    """The error's own, ending for a wrong call with the help of the command it called.
+
+    A call that named its store gets calls back that name the same one.
+    """
     suggestions = list(error.suggestions)
     wrong_call = error.exit_status == 2 and error.code != "ERR_UNKNOWN_COMMAND"
     if command is not None and wrong_call:
         way = f"memhtml help {command.name}"
         suggestions = [each for each in suggestions if each != way] + [way]
+    if repo and not repo.isspace():
+        return [suggest.on_store(each, repo) for each in suggestions]
     return suggestions
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from memhtml import config
 from memhtml.cli import registry
 
-SAFE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789@%+=:,./-_<>")
+SAFE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789@%+=:,./-_")
+STORELESS = ("manifest", "help", "replay")
 
 
 def call(command: registry.Command, extra: str = "") -> str:
@@ -34,6 +35,21 @@ def flag(command: registry.Command, name: str) -> str:
             return f"--no-{name}" if each.default is True else f"--{name}"
         return f"--{name} {each.values[0] if each.values else each.example}"
     raise KeyError(name)
+
+
+def on_store(line: str, repo: str) -> str:
+    """The same line with `--repo`, when it is a `memhtml` call on a store that names none."""
+    before, pipe, own = f"| {line}".rpartition("| ")
+    words, heredoc, rest = own.partition(" <<")
+    tokens = words.split()
+    if tokens[:1] != [registry.NAME] or " --repo" in words:
+        return line
+    command, _ = registry.find(tokens[1:3])
+    if command is None or command.name in STORELESS:
+        return line
+    # A value that begins with dashes would be taken for the next flag.
+    name = f"--repo={quoted(repo)}" if repo.startswith("--") else f"--repo {quoted(repo)}"
+    return f"{before}{pipe}{words} {name}{heredoc}{rest}".removeprefix("| ")
 
 
 def quoted(text: str) -> str:

@@ -179,10 +179,12 @@ def open_head(root: str, ref: str, sha: str, *, repo: Repo) -> Head:
 
 
 def _unreadable(root: str, ref: str, error: sqlite3.Error) -> StorageError:
+    import shlex  # 2 ms, and only here.
+
     return StorageError(
         "snapshot.read",
         f"the head database of {ref}: {error}",
-        suggestions=(f"rm -r {os.path.join(root, '.memhtml', 'snapshots')}",),
+        suggestions=(f"rm -r {shlex.quote(os.path.join(root, '.memhtml', 'snapshots'))}",),
     )
 
 

@@ -102,10 +102,7 @@ class CatFile:
 
             return refused_owner(self.root)
         if "not a git repository" in said:
-            way = f"memhtml init --repo {self.root}"
-            return MemhtmlError(
-                "ERR_GIT", f"git cannot open the repository: {said}", suggestions=(way,)
-            )
+            return MemhtmlError("ERR_GIT", f"git cannot open the repository: {said}")
         return MemhtmlError("ERR_GIT", f"git cat-file failed: {said}")
 
 

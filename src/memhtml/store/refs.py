@@ -56,7 +56,7 @@ def valid_ref(name: str) -> bool:
 def require_worktree(root: str) -> None:
     """Refuse a root that is not the top of a git work tree we may use (spec `cli` §4).
 
-    Raises `MemhtmlError` `ERR_GIT`; when there is no such work tree it suggests `memhtml init`.
+    Raises `MemhtmlError` `ERR_GIT`; it suggests `memhtml init` where that can help.
     """
     if plain_git_dir(root) is not None:
         return
@@ -68,11 +68,42 @@ def require_worktree(root: str) -> None:
             return
     if run is not None and "dubious ownership" in run.stderr:
         raise refused_owner(root)
-    raise MemhtmlError(
-        "ERR_GIT",
-        f"not the top of a git work tree: {root}",
-        suggestions=(f"memhtml init --repo {root}",),
-    )
+    raise _no_worktree(root)
+
+
+def is_bare(root: str) -> bool:
+    """Whether the folder is itself a git folder, as a repository without a work tree is."""
+    return all(os.path.exists(os.path.join(root, name)) for name in ("HEAD", "objects", "refs"))
+
+
+def _no_worktree(root: str) -> MemhtmlError:
+    """The failure on a root that is no work tree; it suggests nothing that would fail as well."""
+    text, place = f"not the top of a git work tree: {root}", root
+    top = _worktree_above(root)
+    if os.path.lexists(root) and not os.path.isdir(root):
+        return MemhtmlError("ERR_GIT", f"{text} is no folder")
+    if os.path.lexists(os.path.join(root, ".git")):
+        return MemhtmlError("ERR_GIT", f"{text} has a .git that git cannot read")
+    if is_bare(root):
+        return MemhtmlError("ERR_GIT", f"{text} is a bare repository, which cannot be a store")
+    if top is not None:
+        text = f"{text} lies inside the work tree at {top}"
+        # Elsewhere, as in a home folder under git, a store of its own may be what is wanted.
+        place = top if os.path.isdir(os.path.join(top, ".memhtml")) else root
+    import shlex  # 2 ms, and only here.
+
+    suggestions = (f"memhtml init --repo {shlex.quote(place)}",)
+    return MemhtmlError("ERR_GIT", text, suggestions=suggestions)
+
+
+def _worktree_above(root: str) -> str | None:
+    """The nearest folder above `root` that has a `.git`."""
+    folder = os.path.dirname(root)
+    while not os.path.lexists(os.path.join(folder, ".git")):
+        folder, below = os.path.dirname(folder), folder
+        if folder == below:
+            return None
+    return folder
 
 
 def git_accepts(root: str) -> bool:
@@ -82,10 +113,12 @@ def git_accepts(root: str) -> bool:
 
 def refused_owner(root: str) -> MemhtmlError:
     """The failure on a repository of another user, with git's own remedy."""
+    import shlex  # 2 ms, and only here.
+
     return MemhtmlError(
         "ERR_GIT",
         f"git refuses this repository because another user owns it: {root}",
-        suggestions=(f"git config --global --add safe.directory {root}",),
+        suggestions=(f"git config --global --add safe.directory {shlex.quote(root)}",),
     )
 
 

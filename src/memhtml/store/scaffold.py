@@ -133,7 +133,7 @@ def _make_repository(root: str) -> bool:
         raise StorageError("init.write", f"{root}: {error.strerror}") from error
     if os.path.lexists(os.path.join(root, ".git")):
         return False
-    if all(os.path.exists(os.path.join(root, name)) for name in ("HEAD", "objects", "refs")):
+    if refs.is_bare(root):
         raise MemhtmlError("ERR_GIT", f"a bare git repository cannot be a store: {root}")
     if not os.access(root, os.W_OK | os.X_OK):
         raise StorageError("init.write", f"{root}: Permission denied")
@@ -244,10 +244,12 @@ def _commit(repo: Repo, head: str | None, files: dict[str, bytes]) -> str:
     run_git(root, "update-index", "-q", "--refresh", changes=True)  # For their stat data only.
     ref = refs.checked_out(root) or "HEAD"
     if not refs.swap(root, ref, sha, head, commits.subject("init", COMMIT_TEXT)):
+        import shlex  # 2 ms, and only here.
+
         raise MemhtmlError(
             "ERR_GIT",
             "the branch moved while the scaffold was committed; run it again",
-            suggestions=(f"memhtml init --repo {root}",),
+            suggestions=(f"memhtml init --repo {shlex.quote(root)}",),
         )
     return sha
 

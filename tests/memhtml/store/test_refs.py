@@ -246,13 +246,32 @@ def test_what_is_no_work_tree_is_refused_with_a_way_on(root: str, tmp_path: Path
     file.touch()
     bare = tmp_path / "bare"
     git(str(tmp_path), "init", "-q", "--bare", str(bare))
-    below = os.path.join(root, "areas")
     broken = tmp_path / "broken"
     (broken / ".git").mkdir(parents=True)
-    for path in (plain, file, bare, below, broken, tmp_path / "missing"):
+    for path in (plain, tmp_path / "missing"):
         assert refused(str(path)).suggestions == (f"memhtml init --repo {path}",)
+    for path in (file, bare, broken):
+        assert refused(str(path)).suggestions == ()
+    assert refused(str(tmp_path / "a b")).suggestions == (f"memhtml init --repo '{tmp_path}/a b'",)
     assert not (tmp_path / "missing").exists()
     assert list(plain.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["areas", "areas/none/deeper"])
+def test_a_folder_inside_a_store_is_told_the_stores_top(root: str, name: str) -> None:
+    below = os.path.join(root, name)
+    os.makedirs(os.path.join(root, "areas"), exist_ok=True)
+    os.makedirs(os.path.join(root, ".memhtml"), exist_ok=True)
+    error = refused(below)
+    assert root in str(error)
+    assert error.suggestions == (f"memhtml init --repo {root}",)
+
+
+def test_a_folder_inside_a_work_tree_that_is_no_store_is_told_both(tmp_path: Path) -> None:
+    git(str(tmp_path), "init", "-q")
+    error = refused(str(tmp_path / "memhtml"))
+    assert f"inside the work tree at {tmp_path}" in str(error)
+    assert error.suggestions == (f"memhtml init --repo {tmp_path}/memhtml",)
 
 
 def test_a_repository_of_another_user_is_refused_unless_git_trusts_it(
