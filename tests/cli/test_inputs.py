@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import pty
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -156,6 +158,55 @@ def test_a_script_far_over_the_limit_is_counted_and_not_kept(stdin: Path) -> Non
     assert (len(data) <= LIMIT + 2 * inputs.CHUNK_BYTES, size_bytes) == (True, 64 * LIMIT)
     os.lseek(inputs.STDIN, 0, os.SEEK_SET)
     assert str(64 * LIMIT) in str(script_refused())
+
+
+@pytest.mark.parametrize("name", ["/dev/zero", "-"])
+def test_an_endless_input_is_read_no_further_than_the_limit(name: str, monkeypatch: Patch) -> None:
+    descriptor = os.open("/dev/zero", os.O_RDONLY)
+    monkeypatch.setattr(inputs, "STDIN", descriptor)
+    error = script_refused("--file", name)
+    assert (error.code, f"at least {16 * LIMIT + 1}" in str(error)) == ("ERR_INVALID_FLAG", True)
+    error = lines_refused("--file", name)
+    assert (error.code, f"at most {16 * LIMIT} bytes" in str(error)) == ("ERR_INVALID_FLAG", True)
+    os.close(descriptor)
+
+
+def test_lines_of_exactly_the_limit_are_read(stdin: Path) -> None:
+    line = b'{"op":"label","path":"areas/inbox/a.html","entity":"system:cache"}\n'
+    stdin.write_bytes(line + b"\n" * (16 * LIMIT - len(line)))
+    assert len(inputs.read_lines(parsed(*PUT))) == 1
+    stdin.write_bytes(line + b"\n" * (16 * LIMIT - len(line) + 1))
+    os.lseek(inputs.STDIN, 0, os.SEEK_SET)
+    assert lines_refused().code == "ERR_INVALID_FLAG"
+
+
+def test_a_pipe_that_nobody_writes_to_is_not_waited_for(tmp_path: Path, monkeypatch: Patch) -> None:
+    monkeypatch.setattr(inputs, "PIPE_WAIT_MS", 10)
+    os.mkfifo(tmp_path / "pipe")
+    for error in (
+        script_refused("--file", str(tmp_path / "pipe")),
+        lines_refused("--file", str(tmp_path / "pipe")),
+    ):
+        assert (error.code, "nothing writes" in str(error)) == ("ERR_PATH_NOT_FOUND", True)
+
+
+def test_a_pipe_whose_writer_comes_late_or_is_slow_is_read(
+    tmp_path: Path, monkeypatch: Patch
+) -> None:
+    monkeypatch.setattr(inputs, "PIPE_WAIT_MS", 5000)
+    os.mkfifo(tmp_path / "pipe")
+
+    def write() -> None:
+        time.sleep(0.05)
+        with open(tmp_path / "pipe", "w") as pipe:
+            monkeypatch.setattr(inputs, "PIPE_WAIT_MS", 1)
+            time.sleep(0.05)
+            pipe.write("true\n")
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    assert inputs.read_script(parsed(*EXEC, "--file", str(tmp_path / "pipe"))).text == "true\n"
+    writer.join()
 
 
 def test_lines_come_from_standard_input_or_a_file_without_their_mark(

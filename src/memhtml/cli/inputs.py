@@ -5,9 +5,11 @@ Read before the root is resolved and before anything opens (spec `cli` §3.3, st
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
+import stat
 
 from memhtml.cli import registry, suggest
 from memhtml.errors import MemhtmlError
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
 
 STDIN = 0
 CHUNK_BYTES = 1 << 16
+STREAM_BYTES = 16 << 20
+"""The most that is ever read of one input; also what `session put` takes."""
+PIPE_WAIT_MS = 2000
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 PUT_OPS = frozenset({"write", "label", "unlabel"})
 STANDARD_INPUT = "-"
@@ -42,7 +47,8 @@ def read_script(call: Call) -> Script:
     if text is None:
         data, size_bytes = _read(call.text("file"), MAX_REQUEST_BYTES)
         if size_bytes > MAX_REQUEST_BYTES:
-            raise _too_large(size_bytes, MAX_REQUEST_BYTES, "the script alone is")
+            unread = "at least " if size_bytes == STREAM_BYTES + 1 else ""
+            raise _too_large(size_bytes, MAX_REQUEST_BYTES, f"the script alone is {unread}")
         text = _utf8(data, "the script")
     if not text.strip():
         raise MemhtmlError(
@@ -52,7 +58,7 @@ def read_script(call: Call) -> Script:
         )
     size_bytes = _request_bytes(call, text)
     if size_bytes > MAX_REQUEST_BYTES:
-        raise _too_large(size_bytes, MAX_REQUEST_BYTES, "this request is")
+        raise _too_large(size_bytes, MAX_REQUEST_BYTES, "this request is ")
     lang: Literal["bash", "js"] = "js" if call.text("lang") == "js" else "bash"
     return Script(text, lang, call.number("timeout-ms"))
 
@@ -62,11 +68,18 @@ def read_lines(call: Call) -> Sequence[Line]:
 
     From `--file`, or from standard input when the flag is absent or `-`. A leading byte-order mark
     is dropped. Raises `MemhtmlError`: `ERR_PATH_NOT_FOUND` with status 2 for an unreadable file,
-    `ERR_INVALID_FLAG` or `ERR_MISSING_ARGUMENT` for the first bad line, naming it.
+    `ERR_INVALID_FLAG` for more than 16 MiB, and that or `ERR_MISSING_ARGUMENT` for the first bad
+    line, naming it.
     """
     from memhtml_format.jsonl import BadLine, decode_lines
 
-    data, _ = _read(call.text("file"), None)
+    data, size_bytes = _read(call.text("file"), STREAM_BYTES)
+    if size_bytes > STREAM_BYTES:
+        raise MemhtmlError(
+            "ERR_INVALID_FLAG",
+            f"memhtml {call.name}: one call takes at most {STREAM_BYTES} bytes of lines, "
+            "and these are more; make several calls",
+        )
     data = data.removeprefix(BYTE_ORDER_MARK)
     text = _utf8(data, f"memhtml {call.name}")
     try:
@@ -75,8 +88,11 @@ def read_lines(call: Call) -> Sequence[Line]:
         raise MemhtmlError(bad.code, str(bad)) from None
 
 
-def _read(file: str | None, limit_bytes: int | None) -> tuple[bytes, int]:
-    """The bytes, at most `limit_bytes` of them, and how many there were in all."""
+def _read(file: str | None, limit_bytes: int) -> tuple[bytes, int]:
+    """The bytes, hardly more than `limit_bytes` of them, and how many there are in all.
+
+    A stream that is longer than `STREAM_BYTES` is read no further: its size is one more than that.
+    """
     if file is None or file == STANDARD_INPUT:
         try:
             return (b"", 0) if os.isatty(STDIN) else _drain(STDIN, limit_bytes)
@@ -85,20 +101,55 @@ def _read(file: str | None, limit_bytes: int | None) -> tuple[bytes, int]:
                 return b"", 0
             raise _unreadable("standard input", failure) from None
     try:
-        with open(file, "rb") as stream:
-            return _drain(stream.fileno(), limit_bytes)
+        # Not blocking: a pipe that nobody writes to would hold the call for ever.
+        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        try:
+            first = _await_writer(descriptor)
+            rest, size_bytes = _drain(descriptor, limit_bytes)
+            return first + rest, len(first) + size_bytes
+        finally:
+            os.close(descriptor)
     except (OSError, ValueError) as failure:
         raise _unreadable(file, failure) from None
 
 
-def _drain(descriptor: int, limit_bytes: int | None) -> tuple[bytes, int]:
-    """Read to the end; past the limit bytes are counted and dropped."""
+def _await_writer(descriptor: int) -> bytes:
+    """Make reading wait for data again, once a pipe has somebody who writes to it.
+
+    The answer is what was read to find that out. Raises `OSError` when nobody came.
+    """
+    first = b""
+    if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+        import select  # 1 ms, and hardly any call names a pipe.
+
+        waiting = select.poll()
+        waiting.register(descriptor, select.POLLIN)
+        if not waiting.poll(PIPE_WAIT_MS):
+            # A pipe with a writer says "try again", one without is at its end.
+            with contextlib.suppress(BlockingIOError):
+                first = os.read(descriptor, 1)
+                if not first:
+                    raise OSError(errno.EPIPE, "nothing writes to this pipe")
+    os.set_blocking(descriptor, True)
+    return first
+
+
+def _drain(descriptor: int, limit_bytes: int) -> tuple[bytes, int]:
+    """Read to the end; past the limit bytes are dropped, and counted as far as that is cheap."""
+    state = os.fstat(descriptor)
+    known_bytes = 0
+    if stat.S_ISREG(state.st_mode):
+        known_bytes = state.st_size - os.lseek(descriptor, 0, os.SEEK_CUR)
     parts: list[bytes] = []
     size_bytes = 0
     while chunk := os.read(descriptor, CHUNK_BYTES):
-        if limit_bytes is None or size_bytes <= limit_bytes:
+        if size_bytes <= limit_bytes:
             parts.append(chunk)
         size_bytes += len(chunk)
+        if size_bytes > limit_bytes and known_bytes >= size_bytes:
+            return b"".join(parts), known_bytes
+        if size_bytes > STREAM_BYTES:
+            return b"".join(parts), STREAM_BYTES + 1
     return b"".join(parts), size_bytes
 
 
@@ -125,7 +176,7 @@ def _utf8(data: bytes, subject: str) -> str:
 def _too_large(size_bytes: int, limit_bytes: int, subject: str) -> MemhtmlError:
     return MemhtmlError(
         "ERR_INVALID_FLAG",
-        f"a script and its request hold at most {limit_bytes} bytes, and {subject} "
+        f"a script and its request hold at most {limit_bytes} bytes, and {subject}"
         f"{size_bytes}; make several calls, or add records with `session put`",
     )
 
