@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from memhtml_format import edit
 from memhtml_format.ops import AddLabel, AddLink, Archive, DropLabel, DropLink, Move, Op, Put
 
 Read = Callable[[str], bytes | None]
@@ -81,12 +80,20 @@ def _apply(op: Op, staging: _Staging, at: str) -> None:
     if isinstance(op, Archive | Move):
         # The source goes first: the bytes travel as the batch left them, edits included.
         staging.files[op.path] = None
-        staging.files[op.to] = edit.archive_stamp(data, at) if isinstance(op, Archive) else data
+        staging.files[op.to] = _stamped(data, at) if isinstance(op, Archive) else data
         return
     staging.files[op.path] = _spliced(op, data)
 
 
+def _stamped(data: bytes, at: str) -> bytes:
+    from memhtml_format.edit import archive_stamp  # A log of puts alone needs no editor: 2 ms.
+
+    return archive_stamp(data, at)
+
+
 def _spliced(op: Splice, data: bytes) -> bytes:
+    from memhtml_format import edit
+
     if isinstance(op, AddLink):
         return edit.add_link(data, op.rel, op.href)
     if isinstance(op, DropLink):

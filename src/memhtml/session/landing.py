@@ -7,7 +7,7 @@ after that puts the checkout back.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memhtml import log as report
@@ -89,23 +89,29 @@ def fold_and_mark(log: Log, head: Head, readings: Readings, *, expected: str | N
     """Step 3: one instant for the whole commit; marks go to the staged bytes only."""
     from memhtml.bar.contradictions import compare
     from memhtml.session.view import fold_log, now_second
-    from memhtml_format.edit import add_link
 
     folded = fold_log(
         log, head.read, now_second(), holds=lambda path: head.file_kind(path) == "file"
     )
     compared = compare(log.ops, head, readings=readings)
-    writes = dict(folded.files)
-    for path, hrefs in compared.marks.items():
-        for href in hrefs:
-            writes[path] = add_link(writes[path], "contradicts", href)
     return Staged(
-        writes,
+        marked(folded.files, compared.marks),
         frozenset(folded.gone),
         compared.contradictions,
         compared.restatements,
         expected,
     )
+
+
+def marked(files: Mapping[str, bytes], marks: Mapping[str, Sequence[str]]) -> dict[str, bytes]:
+    """The files with a `contradicts` link to each rival (spec `write-bar` §8)."""
+    found = dict(files)
+    for path, hrefs in marks.items():
+        from memhtml_format.edit import add_link  # 2 ms, and most commits contradict nothing.
+
+        for href in hrefs:
+            found[path] = add_link(found[path], "contradicts", href)
+    return found
 
 
 def overlapping(job: Job, log: Log, tip: str) -> list[str]:
@@ -122,9 +128,11 @@ def build(job: Job, log: Log, staged: Staged) -> Built:
     from memhtml.store import commit as commits
     from memhtml.store.tree import build_tree
 
-    tree = build_tree(job.repo, log.base_sha, staged.writes, staged.removals)
-    text = commits.message(job.scope, job.message, [("Memhtml-Session", log.id)])
-    sha = commits.create(job.repo, tree, [log.base_sha], text, int(time.time()))
+    with commits.asking_identity(job.repo) as identity:
+        tree = build_tree(job.repo, log.base_sha, staged.writes, staged.removals)
+        text = commits.message(job.scope, job.message, [("Memhtml-Session", log.id)])
+        now_s = int(time.time())
+        sha = commits.create(job.repo, tree, [log.base_sha], text, now_s, who=identity())
     on_step("built")
     return Built(sha, staged)
 

@@ -8,7 +8,8 @@ this process is interrupted its child is asked to end, so that git removes its o
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from memhtml import config
@@ -57,33 +58,57 @@ def run_git(root: str, *arguments: str, stdin: bytes = b"", changes: bool = Fals
     names. An exception that arrives meanwhile ends the child first. Raises `MemhtmlError`
     `ERR_GIT` when git cannot be started; a failing git is the caller's to judge.
     """
-    import subprocess  # 9 ms: most calls need no child.
-
     with ExitStack() as stack:
         locks: tuple[int, ...] = ()
         if changes:
             from memhtml.store.lock import kept_by_child
 
             locks = stack.enter_context(kept_by_child())
-        try:
-            child = subprocess.Popen(
-                [*git_command(root), *arguments],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=git_env(root),
-                pass_fds=locks,
-            )
-        except OSError as error:
-            raise not_started(error) from error
+        child = _start(root, arguments, locks)
+    with child:
+        return _answer(child, stdin)
+
+
+@contextmanager
+def asking(root: str, *arguments: str) -> Iterator[Callable[[], GitRun]]:
+    """Start a `git` that changes nothing and go on; what is given waits for its answer.
+
+    Two children, or a child and this process, take the time of one. Leaving ends a child whose
+    answer nobody wanted. Raises what `run_git` raises.
+    """
+    child = _start(root, arguments, ())
     with child:
         try:
-            stdout, stderr = child.communicate(stdin)
-        except BaseException as error:
-            _end(child)
-            if isinstance(error, OSError):
-                raise not_started(error) from error
-            raise
+            yield lambda: _answer(child, b"")
+        finally:
+            if child.returncode is None:
+                child.kill()
+
+
+def _start(root: str, arguments: Sequence[str], locks: tuple[int, ...]) -> subprocess.Popen[bytes]:
+    import subprocess  # 9 ms: most calls need no child.
+
+    try:
+        return subprocess.Popen(
+            [*git_command(root), *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=git_env(root),
+            pass_fds=locks,
+        )
+    except OSError as error:
+        raise not_started(error) from error
+
+
+def _answer(child: subprocess.Popen[bytes], stdin: bytes) -> GitRun:
+    try:
+        stdout, stderr = child.communicate(stdin)
+    except BaseException as error:
+        _end(child)
+        if isinstance(error, OSError):
+            raise not_started(error) from error
+        raise
     return GitRun(child.returncode, stdout, stderr.decode("utf-8", "replace").strip())
 
 

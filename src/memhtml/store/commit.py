@@ -6,10 +6,11 @@ directly.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from memhtml.store.child import run_git
+from memhtml.store.child import asking
 
 if TYPE_CHECKING:
     from memhtml.store.repo import Repo
@@ -68,22 +69,33 @@ def identity(repo: Repo) -> Identity:
     `author.*` and `committer.*` go before `user.*`. Whatever git has no setting for is the
     fallback `memhtml <memhtml@localhost>`; no configuration is written, no variable is read.
     """
-    run = run_git(repo.root, "config", "-z", "--get-regexp", r"^(user|author|committer)\.")
-    found: dict[str, str] = {}
-    for item in run.stdout.decode("utf-8", "replace").split("\0"):
-        key, _, value = item.partition("\n")
-        cleaned = value.translate(_NEVER).strip(_CRUD)
-        if cleaned:
-            found[key] = cleaned  # A later setting is the nearer one.
-    return Identity(_person(found, "author"), _person(found, "committer"))
+    with asking_identity(repo) as found:
+        return found()
 
 
-def create(repo: Repo, tree: str, parents: Sequence[str], text: str, at_s: int) -> str:
+@contextmanager
+def asking_identity(repo: Repo) -> Iterator[Callable[[], Identity]]:
+    """`identity`, asked now and waited for when it is wanted: a commit has other work meanwhile."""
+    words = ("config", "-z", "--get-regexp", r"^(user|author|committer)\.")
+    with asking(repo.root, *words) as answer:
+        yield lambda: _identity(answer().stdout)
+
+
+def create(
+    repo: Repo,
+    tree: str,
+    parents: Sequence[str],
+    text: str,
+    at_s: int,
+    *,
+    who: Identity | None = None,
+) -> str:
     """Write a commit object and answer its id. `at_s` is its instant in seconds since 1970, UTC.
 
-    Raises `MemhtmlError` `ERR_GIT` when the object cannot be written.
+    `who` is the configured identity when the caller has asked for it already. Raises `MemhtmlError`
+    `ERR_GIT` when the object cannot be written.
     """
-    who = identity(repo)
+    who = who or identity(repo)
     lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
     lines.append(f"author {who.author.name} <{who.author.email}> {at_s} +0000")
     lines.append(f"committer {who.committer.name} <{who.committer.email}> {at_s} +0000")
@@ -97,6 +109,16 @@ def changed_paths(repo: Repo, sha: str) -> list[str]:
     if parent is None:
         return sorted(path for path, _mode, _oid in repo.files(sha))
     return sorted({change.path for change in repo.difference(parent, sha)})
+
+
+def _identity(settings: bytes) -> Identity:
+    found: dict[str, str] = {}
+    for item in settings.decode("utf-8", "replace").split("\0"):
+        key, _, value = item.partition("\n")
+        cleaned = value.translate(_NEVER).strip(_CRUD)
+        if cleaned:
+            found[key] = cleaned  # A later setting is the nearer one.
+    return Identity(_person(found, "author"), _person(found, "committer"))
 
 
 def _person(found: dict[str, str], role: str) -> Person:

@@ -6,8 +6,8 @@ Both run in one transaction, so that a reader sees the old commit or the new one
 
 from __future__ import annotations
 
+import _sqlite3 as sqlite3  # As in `snapshot_open`.
 import os
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 

@@ -13,7 +13,7 @@ from tests.support.store import commit_on, git, line, make_repository
 
 from memhtml.errors import MemhtmlError, StorageError
 from memhtml.store import child, refs
-from memhtml.store.child import git_env, run_git
+from memhtml.store.child import asking, git_env, run_git
 from memhtml.store.lock import checkout_lock, session_lock
 from memhtml.store.repo import Repo
 
@@ -145,8 +145,8 @@ def test_a_child_that_does_not_end_when_asked_is_killed(
     marks = stand_in(tmp_path, monkeypatch, DEAF_GIT)
     pid = in_child(lambda: interrupted_call(root))
     git_pid = int(wait_for(marks / "started"))
-    os.kill(pid, signal.SIGTERM)
     started = time.monotonic()
+    os.kill(pid, signal.SIGTERM)
     os.waitpid(pid, 0)
     assert 0.2 < time.monotonic() - started < 5
     assert not alive(git_pid)
@@ -253,3 +253,21 @@ def test_a_git_that_cannot_be_run_is_said(root: str, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(MemhtmlError, match="git is not installed"):
         run_git(root, "version")
+    with pytest.raises(MemhtmlError, match="git is not installed"), asking(root, "version"):
+        pass
+
+
+def test_a_git_that_was_asked_answers_when_it_is_wanted(root: str) -> None:
+    with asking(root, "rev-parse", "HEAD") as head, asking(root, "rev-parse", "no-such") as none:
+        assert none().status != 0
+        assert head().stdout.decode().strip() == line(root, "rev-parse", "HEAD")
+
+
+def test_a_git_whose_answer_nobody_wants_is_ended(
+    root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    marks = stand_in(tmp_path, monkeypatch, DEAF_GIT)
+    with pytest.raises(KeyboardInterrupt), asking(root, "version"):
+        pid = int(wait_for(marks / "started"))
+        raise KeyboardInterrupt
+    assert not os.path.exists(f"/proc/{pid}")
