@@ -18,7 +18,8 @@ from memhtml_sandbox.processes import children, family, resident_bytes
 from memhtml_sandbox.supervise import Outcome, Started, Supervisor
 
 # Says what bwrap would: the pid of the "init", its end, and in between waits for the byte.
-# Like bwrap, it does not outlive its init.
+# Like bwrap, it does not outlive its init. Whoever watches kills that init as well, and the shell's
+# words about it are none of the run's.
 PREFACE = """
 status=$1 block=$2; shift 2
 sleep 60 >/dev/null 2>&1 & init=$!
@@ -29,8 +30,9 @@ printf ', "net-namespace": 1 }\\n' >&$status
 head -c 1 <&$block >/dev/null
 """
 EPILOGUE = """
+exec 2>/dev/null
 printf '{ "exit-code": %s }\\n' $code >&$status
-kill -9 $init 2>/dev/null
+kill -9 $init
 """
 
 
