@@ -151,7 +151,7 @@ VARIABLES: tuple[tuple[str, str, str | None], ...] = (
         "exec starts it, and the commands that write past a session are closed.",
         None,
     ),
-    ("MEMHTML_BWRAP", "The bubblewrap to use, before the packaged one and the path's.", None),
+    ("MEMHTML_BWRAP", "The bubblewrap to use, instead of the packaged one and the path's.", None),
     ("MEMHTML_SANDBOX", "Forces the sandbox's back end: overlay or copy.", "by probe"),
     (
         "MEMHTML_SANDBOX_UID",
