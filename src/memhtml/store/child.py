@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from memhtml import config
+from memhtml import config, log
 from memhtml.errors import MemhtmlError
 
 if TYPE_CHECKING:
     import subprocess
 
 _END_WAIT_S = 2.0
-_SHOWN_CHARS = 300
+_LOGGED_CHARS = 2000
 
 
 class GitRun(NamedTuple):
@@ -120,10 +120,15 @@ def not_started(error: OSError) -> MemhtmlError:
 
 
 def git_failed(subcommand: str, run: GitRun) -> MemhtmlError:
-    """The failure of a git child, in the words of spec `cli` §6.1."""
-    last = run.stderr.splitlines()[-1] if run.stderr else ""
-    detail = f": {last[:_SHOWN_CHARS]}" if last else ""
-    return MemhtmlError("ERR_GIT", f"git {subcommand} failed (exit {run.status}){detail}")
+    """The failure of a git child, in the words of spec `cli` §6.1; its own go to the log."""
+    return failed_with(subcommand, run.status, run.stderr)
+
+
+def failed_with(subcommand: str, status: int, said: str) -> MemhtmlError:
+    """`git_failed` for a child that was asked otherwise; `said` is what it left on its stderr."""
+    if said:
+        log.error(f"git {subcommand}: {said[:_LOGGED_CHARS]}")
+    return MemhtmlError("ERR_GIT", f"git {subcommand} failed (exit {status})")
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:

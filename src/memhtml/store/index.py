@@ -12,6 +12,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
+from memhtml import log
 from memhtml.errors import MemhtmlError
 from memhtml.store import index_stat
 from memhtml.store.child import git_failed, run_git
@@ -56,7 +57,12 @@ class LockWait:
     def pause(self) -> None:
         """Sleep a moment, or raise when the time is up."""
         if time.monotonic() >= self._deadline:
-            raise MemhtmlError("ERR_GIT", f"another git process holds {self.path}")
+            log.error(f"{self.path} is held")
+            raise MemhtmlError(
+                "ERR_GIT",
+                "another git process holds index.lock; run the same call again when it is done, "
+                "or remove the file when no git process is running",
+            )
         time.sleep(POLL_S)
 
 

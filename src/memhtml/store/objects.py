@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from memhtml import log
 from memhtml.errors import MemhtmlError
 from memhtml.store import loose
 from memhtml.store.cat_file import CatFile
@@ -91,7 +92,10 @@ class Objects:
         self._child.close()
 
     def _few(self, oid: bytes) -> tuple[str, bytes] | None:
-        found = None if self._git_dir is None else loose.read(self._git_dir, oid)
+        try:
+            found = None if self._git_dir is None else loose.read(self._git_dir, oid)
+        except loose.Damaged:
+            return self._many(oid)  # git itself may wait for ever for the rest of it.
         return found or self._child.read(oid)
 
     def _many(self, oid: bytes) -> tuple[str, bytes] | None:
@@ -105,7 +109,8 @@ class Objects:
         except KeyError:
             return None
         except (pygit2.GitError, OSError) as error:
-            raise MemhtmlError("ERR_GIT", f"reading object {oid.hex()} failed: {error}") from error
+            log.error(f"object {oid.hex()}: {error}")
+            raise MemhtmlError("ERR_GIT", f"git object {oid.hex()} cannot be read") from error
         return _NAMES[number], data
 
 
@@ -140,4 +145,5 @@ def _opened(root: str) -> pygit2.Repository:
 
 
 def _cannot_open(error: Exception) -> MemhtmlError:
-    return MemhtmlError("ERR_GIT", f"git cannot open the repository: {error}")
+    log.error(f"opening the repository: {error}")
+    return MemhtmlError("ERR_GIT", "git cannot open the repository")

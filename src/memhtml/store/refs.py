@@ -68,7 +68,7 @@ def require_worktree(root: str) -> None:
             return
     if run is not None and "dubious ownership" in run.stderr:
         raise refused_owner(root)
-    raise _no_worktree(root)
+    raise no_worktree(root)
 
 
 def is_bare(root: str) -> bool:
@@ -76,7 +76,7 @@ def is_bare(root: str) -> bool:
     return all(os.path.exists(os.path.join(root, name)) for name in ("HEAD", "objects", "refs"))
 
 
-def _no_worktree(root: str) -> MemhtmlError:
+def no_worktree(root: str) -> MemhtmlError:
     """The failure on a root that is no work tree; it suggests nothing that would fail as well."""
     text, place = f"not the top of a git work tree: {root}", root
     top = _worktree_above(root)

@@ -364,11 +364,16 @@ def test_swap_makes_a_ref_only_where_there_is_none(root: str) -> None:
     assert refs.resolve(root, "refs/heads/gone") is None
 
 
-def test_a_swap_git_cannot_make_is_an_error(root: str) -> None:
+def test_a_swap_git_cannot_make_is_an_error_and_git_speaks_in_the_log(
+    root: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     tip = line(root, "rev-parse", "HEAD")
-    with pytest.raises(MemhtmlError, match=r"git update-ref failed \(exit 128\)") as caught:
+    with pytest.raises(MemhtmlError) as caught:
         refs.swap(root, f"{MAIN}/below", tip, None, "collides")
     assert caught.value.code == "ERR_GIT"
+    assert str(caught.value) == "git update-ref failed (exit 128)"
+    out, err = capfd.readouterr()
+    assert (out, "ERROR: git update-ref: fatal: " in err) == ("", True)
     with pytest.raises(MemhtmlError):
         refs.swap(root, MAIN, "1" * 40, tip, "no such object")
 
