@@ -118,8 +118,8 @@ def test_starting_a_session_twice_is_refused_unless_forced(root: str) -> None:
     assert said.status == 1
     assert "session.exists" in said.envelope["error"]
     assert said.envelope["suggestions"] == [
-        "memhtml session status --id s1",
-        "memhtml session start --id s1 --force",
+        f"memhtml session status --id s1 --repo {root}",
+        f"memhtml session start --id s1 --force --repo {root}",
     ]
     assert call(root, "start", "--id", "s1", "--force").status == 0
 
@@ -131,7 +131,7 @@ def test_unknown_session_is_not_started_by_a_typo(root: str, command: str) -> No
     said = call(root, *words, text=text)
     assert said.status == 1
     assert "session.read" in said.envelope["error"]
-    assert "memhtml session start --id s9" in said.envelope["suggestions"]
+    assert f"memhtml session start --id s9 --repo {root}" in said.envelope["suggestions"]
 
 
 def test_bound_run_shares_one_session_and_refuses_a_duplicate_at_once(root: str) -> None:

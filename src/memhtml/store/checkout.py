@@ -22,7 +22,8 @@ from memhtml.store.worktree import Look, Spare, Stamp, WorkTree
 from memhtml_format.paths import parents
 
 if TYPE_CHECKING:
-    from memhtml.store.index import Side, Staged
+    from memhtml.store.entries import Side
+    from memhtml.store.index import Staged
     from memhtml.store.repo import Repo
 
 

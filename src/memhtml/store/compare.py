@@ -12,7 +12,7 @@ from memhtml.store.child import run_git
 from memhtml.store.repo import MODE_EXECUTABLE, MODE_LINK, MODE_SUBMODULE
 
 if TYPE_CHECKING:
-    from memhtml.store.index import Side
+    from memhtml.store.entries import Side
     from memhtml.store.repo import Repo
     from memhtml.store.worktree import Look, WorkTree
 

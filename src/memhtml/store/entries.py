@@ -14,6 +14,9 @@ Raw = tuple[bytes, bytes]
 Tree = dict[bytes, Raw]
 TREE_MODE = b"40000"
 
+Side = tuple[int, str]
+"""A file mode and an object id in hex: what one version holds at a path."""
+
 # Not compiled here: a call over a warm head database reads no tree. `re` keeps them compiled.
 _ENTRY = rb"(?s)([0-7]+) ([^\0]*)\0(.{20})"
 # Plain and not possessive: interpreters before 3.11.5 match possessive groups wrongly.

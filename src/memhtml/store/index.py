@@ -16,14 +16,12 @@ from memhtml import log
 from memhtml.errors import MemhtmlError
 from memhtml.store import index_stat
 from memhtml.store.child import git_failed, run_git
+from memhtml.store.entries import Side
 from memhtml.store.refs import ZERO_ID, git_dirs
 from memhtml_format.paths import parents
 
 LOCK_WAIT_S = 5.0
 POLL_S = 0.05
-
-Side = tuple[int, str]
-"""A file mode and an object id."""
 
 
 class Staged(NamedTuple):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from memhtml.store.atomic import is_temporary_name, temporary_name, write_all
 
 if TYPE_CHECKING:
-    from memhtml.store.index import Side
+    from memhtml.store.entries import Side
 
 _HEADER_BYTES = 12
 _VERSIONS = (2, 3)
