@@ -374,3 +374,15 @@ def test_a_flag_name_has_one_type_across_the_table() -> None:
             assert seen.setdefault(flag.name, flag.type) == flag.type
             assert not flag.name.startswith("no-")
     assert seen == registry.flag_types()
+
+
+@pytest.mark.parametrize(
+    ("word", "wanted"),
+    [("session", "memhtml help session start"), ("Exec", "memhtml help session exec")],
+)
+def test_one_word_of_a_pair_suggests_help_with_the_pairs_that_have_it(
+    word: str, wanted: str
+) -> None:
+    ran = here(word)
+    assert (ran.code, ran.suggestions[0]) == ("ERR_UNKNOWN_COMMAND", wanted)
+    check_lines(ran.suggestions)

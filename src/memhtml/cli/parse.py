@@ -145,12 +145,19 @@ def unknown_command(words: list[str], before: str) -> MemhtmlError:
         group = [each.name for each in registry.COMMANDS if each.name.startswith(f"{typed} ")]
         suggestions = [f"memhtml {before} {name}" for name in group or near]
     else:
-        suggestions = [suggest.call(registry.BY_NAME[name]) for name in near]
+        suggestions = _same_word(typed) or [suggest.call(registry.BY_NAME[name]) for name in near]
     return MemhtmlError(
         "ERR_UNKNOWN_COMMAND",
         f"there is no command {checks.shown(typed)}",
         suggestions=tuple(suggestions) or ("memhtml help",),
     )
+
+
+def _same_word(typed: str) -> list[str]:
+    """Help with the two-word commands that have exactly this as one of their words."""
+    names = [each.name for each in registry.COMMANDS if " " in each.name]
+    found = [name for name in names if typed.lower() in name.split(" ")]
+    return [f"memhtml help {name}" for name in found]
 
 
 def call_of(scanned: Scan, command: registry.Command, args: list[str], terminal: bool) -> Call:

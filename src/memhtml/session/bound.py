@@ -31,6 +31,10 @@ class Identity(NamedTuple):
 def base_of(root: str, ref: str) -> str:
     """The commit a new or rebased session sees (spec `sessions` §3), else `ERR_INVALID_MEMORY`."""
     sha = refs.resolve(root, ref) or refs.head_commit(root)
+    if sha is None and refs.is_broken(root, ref):
+        raise MemhtmlError(
+            "ERR_GIT", f"{ref} is broken: what it names is missing or no commit; mend it with git"
+        )
     if sha is None:
         raise MemhtmlError(
             "ERR_INVALID_MEMORY",

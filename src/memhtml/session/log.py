@@ -84,21 +84,19 @@ def decode_log(data: bytes, session_id: str) -> Log:
         text = data.decode()
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise StorageError("session.parse", f"the log of {session_id} is not JSON") from error
+        raise _bad_log("session.parse", session_id, "is not JSON") from error
     problem = _unicode_problem(text, value) or _shape_problem(value)
     if problem is not None:
-        raise StorageError("session.decode", f"the log of {session_id}: {problem}")
+        raise _bad_log("session.decode", session_id, problem)
     ops = _decode_ops(value["ops"], session_id) if value["ops"] else ()
     if value["id"] != session_id:
-        raise StorageError(
-            "session.id-mismatch", f"the log of {session_id} names the session {value['id']}"
+        raise _bad_log(
+            "session.id-mismatch", session_id, f"names the session {value['id'][:128]!r}"
         )
     pending = value.get("pending")
     carried = value.get("pendingOps", len(ops)) if pending is not None else 0
     if carried > len(ops):
-        raise StorageError(
-            "session.decode", f"the log of {session_id}: pendingOps counts more than ops holds"
-        )
+        raise _bad_log("session.decode", session_id, "pendingOps counts more than ops holds")
     return Log(value["id"], value["baseSha"], value["ref"], ops, pending, carried)
 
 
@@ -109,7 +107,16 @@ def _decode_ops(values: list[object], session_id: str) -> tuple[Op, ...]:
     try:
         return tuple(decode(item) for item in values)
     except BadOperation as error:
-        raise StorageError("session.decode", f"the log of {session_id}: {error}") from error
+        raise _bad_log("session.decode", session_id, str(error)) from error
+
+
+def _bad_log(reason: str, session_id: str, problem: str) -> StorageError:
+    """The failure on a log that cannot be used; nothing but a new one helps."""
+    return StorageError(
+        reason,
+        f"the log of {session_id}: {problem}",
+        suggestions=(f"memhtml session start --id {session_id} --force",),
+    )
 
 
 def _unicode_problem(text: str, value: object) -> str | None:
@@ -240,7 +247,8 @@ def moved(session_id: str) -> StorageError:
     """The failure of a writer whose log is no longer the one it read."""
     return StorageError(
         "session.moved",
-        f"another call changed the session {session_id} meanwhile; nothing was written",
+        f"another call changed the session {session_id} meanwhile; nothing was written, "
+        "so run the same call again",
         suggestions=(f"memhtml session status --id {session_id}",),
     )
 

@@ -42,7 +42,7 @@ def put(root: str, identity: Identity, lines: Sequence[Line]) -> dict[str, Any]:
         view = head.view(folded.files, folded.gone)
         planned = plan(lines, view, at)
         found = judge((*log.ops, *planned), head, policy, log.scope)
-        refuse_blocked(found, planned, run_bound=identity.run_bound)
+        refuse_blocked(found, planned, lines, run_bound=identity.run_bound)
         near = rank_neighbours(view, planned)
         loaded = head.report.to_json()
     ops = append(root, log, planned).ops
@@ -71,7 +71,7 @@ def refuse_too_many(count: int) -> None:
     """
     if count > bar_findings.BATCH_CAP:
         cap = Violation("batch-cap", held=count, cap=bar_findings.BATCH_CAP)
-        refuse_blocked([cap], (), run_bound=False)
+        refuse_blocked([cap], (), (), run_bound=False)
 
 
 def plan(lines: Sequence[Line], view: Corpus, at: str) -> list[Op]:
@@ -103,13 +103,35 @@ def place(line: WriteLine, at: str, taken: Callable[[str], bool]) -> str:
         raise StorageError("session.put.pathExhausted", f"line {line.number}: {error}") from error
 
 
-def refuse_blocked(found: Sequence[Violation], ops: Sequence[Op], *, run_bound: bool) -> None:
-    """Raise one `ERR_INVALID_MEMORY` for the violations that refuse the whole call."""
+def refuse_blocked(
+    found: Sequence[Violation], ops: Sequence[Op], lines: Sequence[Line], *, run_bound: bool
+) -> None:
+    """Raise one `ERR_INVALID_MEMORY` for the violations that refuse the whole call.
+
+    `lines` are what `ops` were made of; of several, each sentence names its own.
+    """
     blocked = bar_findings.blocking(found, touched_by(tuple(ops)), run_bound=run_bound)
     if not blocked:
         return
-    sentences = " | ".join(bar_findings.sentence(v) for v in blocked)
-    raise MemhtmlError("ERR_INVALID_MEMORY", f"nothing was appended: {sentences}")
+    made_of = {op.path: line for op, line in zip(ops, lines, strict=True)}
+    sentences = [
+        _sentence(each, made_of.get(each.path or ""), several=len(lines) > 1) for each in blocked
+    ]
+    raise MemhtmlError(
+        "ERR_INVALID_MEMORY",
+        f"nothing was appended: {' | '.join(sentences)}",
+        suggestions=("memhtml help session put",),
+    )
+
+
+def _sentence(violation: Violation, line: Line | None, *, several: bool) -> str:
+    """A violation for people, with what its line lacks and, of several lines, its number."""
+    text = bar_findings.sentence(violation)
+    if line is None:
+        return text
+    if isinstance(line, WriteLine) and line.draft.body is line.draft.article_html is None:
+        text = f"{text}; the line has neither body nor article_html"
+    return f"line {line.number}: {text}" if several else text
 
 
 def rank_neighbours(view: View, planned: Sequence[Op]) -> dict[str, Any]:

@@ -10,6 +10,9 @@ from memhtml.session.bound import MAIN, Identity, base_of, create
 from memhtml.session.log import Log
 from memhtml.store import refs
 
+LONGEST_REF_BYTES = 200
+SHOWN_CHARS = 80
+
 
 def full_ref(name: str | None) -> str:
     """`--ref` as a full ref name; main when blank. `ERR_GIT` for a name git refuses."""
@@ -17,9 +20,27 @@ def full_ref(name: str | None) -> str:
     if not text:
         return MAIN
     ref = refs.normalise_ref(text)
+    shown = text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}…"
+    if text == "HEAD":
+        raise MemhtmlError("ERR_GIT", "HEAD names no branch; give --ref the branch itself")
+    if len(ref.encode("utf-8", "surrogateescape")) > LONGEST_REF_BYTES:
+        text = f"the ref name {shown} is longer than {LONGEST_REF_BYTES} bytes"
+        raise MemhtmlError("ERR_GIT", text)
     if not refs.valid_ref(ref):
-        raise MemhtmlError("ERR_GIT", f"{text} is not a legal ref name")
+        raise MemhtmlError("ERR_GIT", f"{shown} is not a legal ref name")
     return ref
+
+
+def refuse_collision(root: str, ref: str) -> None:
+    """A new ref may lie neither below nor above one that exists: git could never make it."""
+    if refs.standing(root, ref)[0] is not None:
+        return
+    parts = ref.split("/")
+    above = ["/".join(parts[:depth]) for depth in range(3, len(parts))]
+    taken = [name for name in above if refs.standing(root, name)[0] is not None]
+    taken += [name for name, _oid, _date in refs.list_refs(root, ref)]
+    if taken:
+        raise MemhtmlError("ERR_GIT", f"the ref {ref} cannot be made while {taken[0]} exists")
 
 
 def start(root: str, identity: Identity, *, ref: str | None, force: bool) -> dict[str, Any]:
@@ -30,7 +51,12 @@ def start(root: str, identity: Identity, *, ref: str | None, force: bool) -> dic
     from memhtml.corpus.head import open_head
     from memhtml.store.repo import Repo
 
-    name = refs.final(root, full_ref(ref))
+    try:
+        name = refs.final(root, full_ref(ref))
+        refuse_collision(root, name)
+    except MemhtmlError as error:
+        way = f"memhtml session start --id {identity.id} --ref main"
+        raise MemhtmlError(error.code, str(error), suggestions=(way,)) from error
     sha = base_of(root, name)
     warn_of_other_object(root, name)
     with open_head(root, name, sha, repo=Repo(root)) as head:

@@ -154,7 +154,8 @@ class DirectoryLock:
             name = os.path.basename(self.path)
             raise StorageError(self.refused, f"{name}: {error.strerror}") from error
         if not taken:
-            raise StorageError(self.reason, _who_holds(self.path))
+            text = f"{_who_holds(self.path)}; run the same call again when it is done"
+            raise StorageError(self.reason, text)
         return self
 
     def __exit__(

@@ -183,6 +183,13 @@ def standing(root: str, ref: str) -> tuple[str | None, str | None]:
     return found, _ask_commit(root, found)
 
 
+def is_broken(root: str, ref: str) -> bool:
+    """Whether there is something at the name `ref` that stands for no commit."""
+    held, commit = standing(root, ref)
+    loose = os.path.isfile(os.path.join(git_dirs(root)[1], ref))
+    return commit is None and (held is not None or loose)
+
+
 def head_commit(root: str) -> str | None:
     """HEAD's commit, or None on a branch without one."""
     git_dir = plain_git_dir(root)

@@ -49,3 +49,19 @@ def test_put_of_too_many_lines_answers_the_cap_and_renders_nothing(
 def test_cap_counts_what_the_log_holds(store: str, line: str) -> None:
     start_log(store, "s", [put_op(f"o{number}") for number in range(BATCH_CAP - 1)])
     assert f"would hold {BATCH_CAP + 1} operations" in refused(store, line, 2)
+
+
+def test_a_refusal_of_several_lines_names_the_line_and_what_it_lacks(store: str) -> None:
+    start_log(store, "s", [])
+    good = LINE % 1
+    bad = '{"op":"write","title":"Bad","type":"semantic"}'
+    for text, wanted in (
+        (f"{good}\n\n{bad}", "nothing was appended: line 3: areas/inbox/bad.html: "),
+        (bad, "nothing was appended: areas/inbox/bad.html: "),
+    ):
+        lines = decode_lines(text, command="session put")
+        with pytest.raises(MemhtmlError) as caught:
+            session_put.put(store, who("s"), lines)
+        assert str(caught.value).startswith(wanted)
+        assert str(caught.value).endswith("the line has neither body nor article_html")
+        assert caught.value.suggestions == ("memhtml help session put",)

@@ -134,3 +134,38 @@ def test_a_ref_that_holds_no_commit_is_never_overwritten(
     assert "refs/tags/blob" in str(caught.value)
     assert tip(store, "refs/tags/blob") == blob
     assert read_log(store, "s1").pending is None
+
+
+@pytest.mark.parametrize(
+    ("ref", "part"),
+    [
+        ("HEAD", "names no branch"),
+        ("main/sub", "while refs/heads/main exists"),
+        ("topic", "while refs/heads/topic/one exists"),
+        ("a" * 200, "longer than 200 bytes"),
+        ("a b", "not a legal ref name"),
+    ],
+)
+def test_start_refuses_a_ref_that_no_commit_could_make(store: str, ref: str, part: str) -> None:
+    git(store, "branch", "topic/one")
+    with pytest.raises(MemhtmlError) as caught:
+        start(store, who("s1"), ref=ref, force=False)
+    assert (caught.value.code, part in str(caught.value)) == ("ERR_GIT", True), str(caught.value)
+    assert caught.value.suggestions == ("memhtml session start --id s1 --ref main",)
+    assert start(store, who("s1"), ref="a" * 189, force=False)["ref"].endswith("a" * 189)
+
+
+def test_a_broken_branch_is_not_called_a_repository_without_commits(store: str) -> None:
+    Path(store, ".git/refs/heads/main").write_text("rubbish\n")
+    with pytest.raises(MemhtmlError, match="refs/heads/main is broken") as caught:
+        start(store, who("s1"), ref=None, force=False)
+    assert caught.value.code == "ERR_GIT"
+
+
+@pytest.mark.parametrize("text", ["{", "{}"])
+def test_a_log_that_cannot_be_used_suggests_a_new_one(store: str, text: str) -> None:
+    start(store, who("s1"), ref=None, force=False)
+    Path(store, ".memhtml/sessions/s1.json").write_text(text)
+    with pytest.raises(MemhtmlError) as caught:
+        status(store, who("s1"))
+    assert caught.value.suggestions == ("memhtml session start --id s1 --force",)
