@@ -136,8 +136,11 @@ def load(folder: str | os.PathLike[str]) -> Fixture:
     try:
         value = json.loads(where.read_bytes())
         script = (root / "script").read_bytes()
-    except (OSError, ValueError) as error:
-        raise FixtureError(str(root), f"no fixture: {error}") from error
+    except OSError as error:
+        name = Path(error.filename or where).name
+        raise FixtureError(str(root), f"no fixture: {name}: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise FixtureError(str(root), f"no fixture: fixture.json is not JSON: {error}") from error
     fields = _checked(value, _FIELDS, where)
     expect = _checked(fields["expect"], _EXPECT_FIELDS, where)
     if fields["format"] != FORMAT:

@@ -414,13 +414,16 @@ def _as_seed_failure(root: str) -> Iterator[None]:
     except PermissionError as error:
         raise SandboxFailed(
             "exec.seed",
-            f"the corpus cache {root} is not this user's ({error}); remove it, or set"
-            " MEMHTML_SANDBOX_CACHE to another folder",
+            f"the corpus cache {root} may not be written by this user ({error.strerror}); give it"
+            " to this user, or set MEMHTML_SANDBOX_CACHE to another folder",
         ) from error
     except (OSError, ValueError, LookupError) as error:
-        raise SandboxFailed(
-            "exec.seed", f"the corpus cache {root} cannot be filled: {error}"
-        ) from error
+        reason = f"the corpus cache {root} cannot be filled: {error}"
+        if isinstance(error, OSError):
+            reason = f"the corpus cache {root} cannot be filled: {error.strerror or error}"
+            if error.errno == errno.EROFS:
+                reason += "; set MEMHTML_SANDBOX_CACHE to a folder that can be written"
+        raise SandboxFailed("exec.seed", reason) from error
 
 
 def _overgrown(delta_files: int, base_files: int | None) -> bool:

@@ -63,6 +63,9 @@ def decode(data: bytes) -> Policy:
         _refuse("", "UTF-8 text", cause=error)
     try:
         value = json.loads(text, object_pairs_hook=_object, parse_constant=_not_json)
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno} column {error.colno}"
+        _refuse(where, f"a JSON object ({error.msg})", cause=error)
     except (ValueError, RecursionError) as error:
         _refuse("", "a JSON object", cause=error)
     return from_value(value)

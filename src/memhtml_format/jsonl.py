@@ -119,8 +119,12 @@ def _object(line: str) -> dict[str, Any]:
         value = json.loads(line, object_pairs_hook=_pairs, parse_constant=_no_constant)
     except _Fault:
         raise
-    except (ValueError, RecursionError):
+    except json.JSONDecodeError:
         _invalid("not valid JSON")
+    except RecursionError:
+        _invalid("not valid JSON: it is nested too deeply")
+    except ValueError:  # Python reads no integer of more than 4,300 digits.
+        _invalid("a number has too many digits")
     if not isinstance(value, dict):
         _invalid("not a JSON object")
     return value

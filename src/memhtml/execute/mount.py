@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from memhtml import __version__, config, log
 from memhtml.errors import StorageError
 from memhtml.execute.place import cache_folder, open_cache
-from memhtml_sandbox.errors import SandboxFailed, SandboxUnavailable
+from memhtml_sandbox.errors import NodeMissing, SandboxFailed, SandboxUnavailable
 from memhtml_sandbox.limits import Limits
 from memhtml_sandbox.lower import NO_LAYER, Lower, SessionLayer
 from memhtml_sandbox.lower import Seed as Layers
@@ -196,7 +196,10 @@ def storage_errors() -> Iterator[None]:
     try:
         yield
     except SandboxUnavailable as error:
-        raise StorageError(error.code, str(error)) from error
+        ways: tuple[str, ...] = ()
+        if isinstance(error, NodeMissing):
+            ways = ("memhtml session exec --id <id> --lang bash <<'SH'",)
+        raise StorageError(error.code, str(error), suggestions=ways) from error
     except SandboxFailed as error:
         raise StorageError(error.code, error.reason) from error
 

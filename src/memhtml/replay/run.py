@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from memhtml_sandbox.probe import Support
 
 VERSION = "0" * 40
+SHOWN_LINES = 40
 REFS = {"session": "refs/heads/main", "curate": "refs/heads/curate/replay"}
 
 
@@ -187,8 +188,6 @@ def base_files(fixture: Fixture) -> dict[str, bytes | None]:
 
 def as_text(report: Mapping[str, Any]) -> str:
     """The differences for a person, one paragraph a fixture that changed."""
-    import json
-
     lines: list[str] = []
     for result in report["fixtures"]:
         if result["state"] != "failed":
@@ -196,6 +195,27 @@ def as_text(report: Mapping[str, Any]) -> str:
         lines.append(f"{result['name']} ({result['dir']}) changed:")
         for item in result["differences"]:
             lines.append(f"  {item['field']}")
-            lines.append(f"    - {json.dumps(item['expected'], ensure_ascii=False)}")
-            lines.append(f"    + {json.dumps(item['got'], ensure_ascii=False)}")
+            lines += [f"    {line}" for line in _changed_lines(item["expected"], item["got"])]
     return "\n".join(lines)
+
+
+def _changed_lines(expected: object, got: object) -> list[str]:
+    """A unified comparison of two values of a field, cut at a readable length."""
+    import difflib
+
+    before, after = _as_lines(expected), _as_lines(got)
+    found = list(difflib.unified_diff(before, after, "recorded", "now", lineterm=""))
+    if len(found) <= SHOWN_LINES:
+        return found
+    return [*found[:SHOWN_LINES], f"… {len(found) - SHOWN_LINES} more lines"]
+
+
+def _as_lines(value: object) -> list[str]:
+    """A text by its lines, anything else as indented JSON."""
+    import json
+
+    if isinstance(value, str):
+        lines = value.split("\n")
+        # A missing last newline must show as a difference.
+        return lines[:-1] if lines[-1] == "" else [*lines[:-1], f"{lines[-1]}\\ (no newline)"]
+    return json.dumps(value, indent=2, ensure_ascii=False).split("\n")

@@ -26,6 +26,15 @@ UNIT_MS = {
 SHAPE = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?|\.[0-9]{1,15})[ \t]*([a-z]+)", re.ASCII)
 
 
+LONG = re.compile(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)[ \t]*([a-z]+)", re.ASCII)
+
+
+def too_long(text: str) -> bool:
+    """Whether a text that is no duration would be one with fewer digits."""
+    match = LONG.fullmatch(text.strip().lower())
+    return match is not None and match[2] in UNIT_MS
+
+
 def duration_ms(text: str) -> int | None:
     """Whole milliseconds of `7d`, `1.5 hours`, `2 weeks`; None when it is no duration."""
     match = SHAPE.fullmatch(text.strip().lower())

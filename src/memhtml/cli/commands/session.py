@@ -129,16 +129,18 @@ def rebase(call: Call) -> Answer:
 
 def prune(call: Call) -> Answer:
     """`session prune`."""
-    from memhtml.session.duration import duration_ms
+    from memhtml.session.duration import duration_ms, too_long
     from memhtml.session.prune import prune as run
 
     given = call.text("older-than") or ""
     length_ms = duration_ms(given)
     if length_ms is None:
-        raise MemhtmlError(
-            "ERR_INVALID_FLAG",
-            f"--older-than takes a number and a unit (7d, 48h, 90m, 2 weeks), not {given!r}",
-        )
+        from memhtml.cli.checks import shown
+
+        text = f"--older-than takes a number and a unit (7d, 48h, 90m, 2 weeks), not {shown(given)}"
+        if too_long(given):
+            text = f"--older-than is too large: {shown(given)}"
+        raise MemhtmlError("ERR_INVALID_FLAG", text)
     data = run(
         _store(call), older_than=given, older_than_ms=length_ms, dry_run=call.switch("dry-run")
     )
