@@ -6,17 +6,21 @@ then. git itself looks through packs, alternates and what arrives later.
 
 from __future__ import annotations
 
+import errno
 import os
 from typing import TYPE_CHECKING
 
 from memhtml.errors import MemhtmlError
 from memhtml.store.atomic import write_all
-from memhtml.store.child import git_command, git_env, not_started
+from memhtml.store.child import failed_with, git_command, git_env, not_started
 
 if TYPE_CHECKING:
     import subprocess
 
 _SHOWN_BYTES = 4096
+_CHUNK_BYTES = 1 << 16
+_SILENCE_MS = 60_000
+_END_WAIT_S = 2.0
 
 
 class CatFile:
@@ -33,21 +37,24 @@ class CatFile:
 
         Raises `MemhtmlError` `ERR_GIT` when git refuses the repository or the object is damaged.
         """
-        said = ""
+        status, said = 0, ""
         for _attempt in range(2):
             # Twice: Ctrl-C reaches a child in the foreground too, and then a roll-back reads.
             child = self._running()
             try:
                 return _ask(child, oid)
             except (BrokenPipeError, EOFError):
-                said = self._last_words()
+                status, said = self._end_of(child)
+            except TimeoutError:
+                self.close()
+                raise MemhtmlError("ERR_GIT", f"git object {oid.hex()} is damaged") from None
             except BaseException as error:
                 self.close()  # Interrupted half way, the next answer would be another's.
                 if isinstance(error, OSError):
                     raise not_started(error) from error
                 raise
             self.close()
-        raise self._refused(said)
+        raise self._refused(status, said)
 
     def close(self) -> None:
         """End the child. Twice is fine, and so is a question afterwards."""
@@ -92,18 +99,27 @@ class CatFile:
         self._child, self._pid = child, os.getpid()
         return child
 
-    def _last_words(self) -> str:
-        text = os.pread(self._errors, _SHOWN_BYTES, 0).decode("utf-8", "replace").strip()
-        return text.splitlines()[0] if text else "git cat-file ended"
+    def _end_of(self, child: subprocess.Popen[bytes]) -> tuple[int, str]:
+        """The exit status of a child that stopped answering, and what it said last."""
+        import subprocess
 
-    def _refused(self, said: str) -> MemhtmlError:
+        try:
+            status = child.wait(_END_WAIT_S)
+        except subprocess.TimeoutExpired:
+            status = -1
+        said = os.pread(self._errors, _SHOWN_BYTES, 0).decode("utf-8", "replace").strip()
+        return status, said
+
+    def _refused(self, status: int, said: str) -> MemhtmlError:
         if "dubious ownership" in said:
             from memhtml.store.refs import refused_owner
 
             return refused_owner(self.root)
         if "not a git repository" in said:
-            return MemhtmlError("ERR_GIT", f"git cannot open the repository: {said}")
-        return MemhtmlError("ERR_GIT", f"git cat-file failed: {said}")
+            from memhtml.store.refs import no_worktree
+
+            return no_worktree(self.root)
+        return failed_with("cat-file", status, said)
 
 
 def _ask(child: subprocess.Popen[bytes], oid: bytes) -> tuple[str, bytes] | None:
@@ -111,13 +127,33 @@ def _ask(child: subprocess.Popen[bytes], oid: bytes) -> tuple[str, bytes] | None
     assert child.stdin is not None
     assert child.stdout is not None
     write_all(child.stdin.fileno(), oid.hex().encode() + b"\n")
-    header = child.stdout.readline()
-    if header.endswith(b" missing\n"):
+    output = child.stdout.fileno()
+    header, newline, rest = b"", b"", b""
+    while not newline:
+        header, newline, rest = (header + _more(output)).partition(b"\n")
+    if header.endswith(b" missing"):
         return None
-    if not header.endswith(b"\n"):
+    _oid, kind, size_text = header.decode("ascii").split(" ")
+    size_bytes = int(size_text)
+    parts, got_bytes = [rest], len(rest)
+    while got_bytes <= size_bytes:  # One newline follows.
+        parts.append(_more(output))
+        got_bytes += len(parts[-1])
+    return kind, b"".join(parts)[:size_bytes]
+
+
+def _more(output: int) -> bytes:
+    """What the child says next. Raises EOFError, or TimeoutError for a child that says nothing.
+
+    git waits for the next question in the middle of an answer when an object is cut short.
+    """
+    import select
+
+    waiting = select.poll()
+    waiting.register(output, select.POLLIN)
+    if not waiting.poll(_SILENCE_MS):
+        raise TimeoutError(errno.ETIMEDOUT, "git gives no whole object")
+    found = os.read(output, _CHUNK_BYTES)
+    if not found:
         raise EOFError
-    _oid, kind, size = header.split()
-    data = child.stdout.read(int(size))
-    if len(data) != int(size) or child.stdout.read(1) != b"\n":
-        raise EOFError
-    return kind.decode("ascii"), data
+    return found

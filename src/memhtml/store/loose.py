@@ -17,16 +17,28 @@ _TEMPORARY = "tmp_obj_"
 _FASTEST = 1
 
 
+class Damaged(Exception):
+    """A loose object that is not whole; a pack may have it too."""
+
+
 def read(git_dir: str, oid: bytes) -> tuple[str, bytes] | None:
-    """A loose object's type and bytes; None when there is none, or git must say what is wrong."""
+    """A loose object's type and bytes, None when there is none. Raises `Damaged`."""
     try:
         with open(_path(git_dir, oid), "rb") as file:
-            head, _, data = zlib.decompress(file.read()).partition(b"\0")
-        kind, size = head.decode("ascii").split(" ")
-        whole = int(size) == len(data)
-    except (OSError, ValueError, zlib.error):
+            stored = file.read()
+    except FileNotFoundError:
         return None
-    return (kind, data) if whole else None
+    except OSError as error:
+        raise Damaged from error
+    try:
+        head, _, data = zlib.decompress(stored).partition(b"\0")
+        kind, size_text = head.decode("ascii").split(" ")
+        whole = int(size_text) == len(data)
+    except (ValueError, zlib.error) as error:
+        raise Damaged from error
+    if not whole:
+        raise Damaged
+    return kind, data
 
 
 def write(git_dir: str, oid: bytes, kind: str, data: bytes) -> None:

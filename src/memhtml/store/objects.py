@@ -16,7 +16,7 @@ from memhtml.errors import MemhtmlError
 from memhtml.store import loose
 from memhtml.store.cat_file import CatFile
 from memhtml.store.pack import WORTH_A_PACK, ObjectKind, install_pack, unpack_objects
-from memhtml.store.refs import git_accepts, plain_git_dir, refused_owner
+from memhtml.store.refs import git_accepts, is_packed, plain_git_dir, refused_owner
 
 if TYPE_CHECKING:
     import pygit2
@@ -60,8 +60,7 @@ class Objects:
         """
         found = self._written.get(oid)
         if found is None:
-            self._reads += 1
-            found = self._few(oid) if self._reads <= LIGHT_READS else self._many(oid)
+            found = self._find(oid)
         if found is None and oid == _EMPTY_TREE:
             return "tree", b""  # git knows it without storing it.
         if found is None:
@@ -91,12 +90,19 @@ class Objects:
         """End the git child; the next read starts another."""
         self._child.close()
 
-    def _few(self, oid: bytes) -> tuple[str, bytes] | None:
-        try:
-            found = None if self._git_dir is None else loose.read(self._git_dir, oid)
-        except loose.Damaged:
-            return self._many(oid)  # git itself may wait for ever for the rest of it.
-        return found or self._child.read(oid)
+    def _find(self, oid: bytes) -> tuple[str, bytes] | None:
+        if self._git_dir is not None:
+            try:
+                found = loose.read(self._git_dir, oid)
+            except loose.Damaged as error:
+                # Neither git nor libgit2 may be asked: both can wait for the rest of it for ever.
+                if not is_packed(self._git_dir, oid.hex()):
+                    raise MemhtmlError("ERR_GIT", f"git object {oid.hex()} is damaged") from error
+                return self._child.read(oid)  # git looks into packs first.
+            if found is not None:
+                return found
+        self._reads += 1
+        return self._child.read(oid) if self._reads <= LIGHT_READS else self._many(oid)
 
     def _many(self, oid: bytes) -> tuple[str, bytes] | None:
         import pygit2

@@ -356,7 +356,7 @@ def _is_commit(git_dir: str, oid: str, ref: str) -> bool:
         with open(path, "rb") as file:
             head = file.read(64)
     except FileNotFoundError:
-        return (ref == "HEAD" or ref.startswith("refs/heads/")) and _is_packed(git_dir, oid)
+        return (ref == "HEAD" or ref.startswith("refs/heads/")) and is_packed(git_dir, oid)
     except OSError:
         return False
     import zlib
@@ -367,7 +367,7 @@ def _is_commit(git_dir: str, oid: str, ref: str) -> bool:
         return False
 
 
-def _is_packed(git_dir: str, oid: str) -> bool:
+def is_packed(git_dir: str, oid: str) -> bool:
     """Whether the table of a pack of this repository's own lists the object."""
     folder = os.path.join(git_dir, "objects", "pack")
     try:
