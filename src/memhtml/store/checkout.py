@@ -107,7 +107,7 @@ def follow(repo: Repo, parent: str, commit: str, paths: Collection[str]) -> None
                 raise _storage(error) from error
             raise
         journey.finish()
-        _fill_in(files, wait, entries, journey.placed)
+        _fill_in(files, wait, moves, journey.placed)
 
 
 def put_back(repo: Repo, pending: str, parent: str, *, tip: str | None = None) -> list[str]:
@@ -135,7 +135,7 @@ def put_back(repo: Repo, pending: str, parent: str, *, tip: str | None = None) -
             left |= _put_back_files(repo, files, others, placed)
             on_move("index")
             index.set_entries(repo.root, entries, wait, sparse=sparse)
-            _fill_in(files, wait, entries, placed)
+            _fill_in(files, wait, moves, placed)
     except OSError as error:
         raise _storage(error) from error
     return sorted(left)
@@ -157,17 +157,15 @@ def _left_out(
 
 
 def _fill_in(
-    files: WorkTree,
-    wait: index.LockWait,
-    entries: Mapping[str, Side | None],
-    placed: Mapping[str, Stamp],
+    files: WorkTree, wait: index.LockWait, moves: Iterable[_Move], placed: Mapping[str, Stamp]
 ) -> None:
     """Tell the index entries of the files just placed what their files look like."""
     known: dict[str, tuple[Side, os.stat_result]] = {}
-    for path, stamp in placed.items():
-        side, info = entries.get(path), files.unchanged(path, stamp)
-        if side is not None and info is not None:
-            known[path] = side, info
+    for move in moves:
+        stamp = placed.get(move.path)
+        info = files.unchanged(move.path, stamp) if stamp is not None else None
+        if move.new is not None and info is not None:
+            known[move.path] = move.new, info
     if known:
         fill_in(wait.git_dir, known)
 

@@ -129,8 +129,11 @@ def set_entries(
         return
     ordered = sorted(entries.items(), key=lambda item: item[1] is not None)
     marked = [(path, side) for path, side in ordered if side is not None and path in sparse]
-    words = [f"--cacheinfo={mode:o},{oid},{path}" for path, (mode, oid) in marked]
-    words += ["--skip-worktree", *(f"./{path}" for path, _side in marked)] if marked else []
+    words: list[str] = []
+    for path, (mode, oid) in marked:
+        words += ["--cacheinfo", f"{mode:o},{oid},{path}"]
+    if marked:
+        words += ["--skip-worktree", *(f"./{path}" for path, _side in marked)]
     lines = b"".join(_info_line(*item) for item in ordered if item not in marked)
     while True:
         wait.until_free()
