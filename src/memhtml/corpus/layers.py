@@ -6,6 +6,7 @@ question. No look-up walks the corpus.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
@@ -23,20 +24,20 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Layers:
+class Layers(ABC):
     """The look-ups of `Corpus`; a subclass says which deltas lie over which database."""
 
+    @abstractmethod
     def deltas(self) -> Sequence[Delta]:
         """The deltas, topmost first."""
-        raise NotImplementedError
 
+    @abstractmethod
     def ask(self, question: Callable[..., T], *values: object) -> T:
         """Put a question of `snapshot_query` to the database."""
-        raise NotImplementedError
 
+    @abstractmethod
     def database(self) -> Database:
         """The database that `ask` asks."""
-        raise NotImplementedError
 
     def record(self, path: str) -> RecordRow | None:
         """The record at exactly this path."""
@@ -168,9 +169,9 @@ class Base(Layers):
 
     sha: str
 
+    @abstractmethod
     def read(self, path: str) -> bytes | None:
         """The bytes of the record at this path."""
-        raise NotImplementedError
 
 
 def _links(rows: Sequence[snapshot_query.Row]) -> list[Link]:
