@@ -21,6 +21,8 @@ _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EXDEV})
 _STAGING = (".memhtml", "sessions")
 _KEPT_FOLDERS = 128
+_KEPT_DEPTHS = 64
+"""Of folders deeper than may all stay open, these do: the way to another is short then."""
 
 
 class Look(NamedTuple):
@@ -292,7 +294,8 @@ class WorkTree:
                 if passing >= 0:
                     os.close(passing)
                     passing = -1
-                if depth == len(parts) or len(self._open) < _KEPT_FOLDERS:
+                few = len(self._open) < _KEPT_FOLDERS
+                if few or depth == len(parts) or depth % _KEPT_DEPTHS == 0:
                     self._open[parts[:depth]] = opened
                 else:
                     passing = opened

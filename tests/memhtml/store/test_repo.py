@@ -312,6 +312,31 @@ def test_work_follows_the_touched_folders_and_not_the_corpus(tmp_path: Path) -> 
     assert len(read) <= 12
 
 
+def test_a_tree_deeper_than_a_recursion_may_go_is_read_compared_and_built(tmp_path: Path) -> None:
+    root = str(tmp_path / "store")
+    base = make_repository(root, FILES)
+    repo = Repo(root)
+    deep = "areas/" + "d/" * 1500
+    one = commit_on(repo, base, {f"{deep}one.html": b"1", f"{deep[:200]}half.html": b"h"})
+    two = commit_on(repo, one, {f"{deep}two.html": b"2"}, (f"{deep}one.html",))
+    assert repo.blob(two, f"{deep}two.html") == b"2"
+    assert {path for path, _mode, _oid in repo.files(two)} == {
+        *FILES,
+        f"{deep}two.html",
+        f"{deep[:200]}half.html",
+    }
+    assert {change.path for change in repo.difference(one, two)} == {
+        f"{deep}one.html",
+        f"{deep}two.html",
+    }
+    assert {change.path for change in repo.difference(base, two)} == {
+        f"{deep}two.html",
+        f"{deep[:200]}half.html",
+    }
+    none = commit_on(repo, two, {}, (f"{deep}two.html", f"{deep[:200]}half.html"))
+    assert repo.root_tree(none) == repo.root_tree(base)
+
+
 def test_reading_many_files_keeps_memory_low(tmp_path: Path) -> None:
     root = str(tmp_path / "store")
     os.makedirs(root)
