@@ -69,7 +69,7 @@ def apply_edit(root: str, edit: Edit) -> None:
     kind, path, data = edit
     full = os.path.join(root, path)
     if kind == "unstage":
-        git(root, "rm", "-q", "--cached", "--ignore-unmatch", "--", path)
+        git(root, "rm", "-q", "-f", "--cached", "--ignore-unmatch", "--", path)
         return
     if kind == "delete":
         if os.path.isfile(full) or os.path.islink(full):
