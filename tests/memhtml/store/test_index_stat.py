@@ -185,6 +185,12 @@ def filled(store: Store) -> bool:
     return fill_in(store.git_dir, {path: ((0o100644, oid), info)})
 
 
+def test_a_very_large_index_is_left_to_git(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index_stat, "LARGEST_BYTES", os.stat(store.index).st_size - 1)
+    assert not filled(store)
+    assert left_overs(store) == []
+
+
 def test_a_held_index_lock_is_left_alone(store: Store) -> None:
     lock = Path(store.git_dir, "index.lock")
     lock.write_bytes(b"git is writing")
