@@ -21,13 +21,15 @@ MAIN = "refs/heads/main"
 DEAF_GIT = """#!/bin/sh
 trap '' TERM
 echo $$ > "$MARKS/started"
-while :; do sleep 0.01; done
+n=0
+while [ $n -lt 2000 ]; do n=$((n + 1)); sleep 0.01; done
 """
 TIDY_GIT = """#!/bin/sh
 trap 'rm "$MARKS/index.lock"; exit 1' TERM
 touch "$MARKS/index.lock"
 echo $$ > "$MARKS/started"
-while :; do sleep 0.01; done
+n=0
+while [ $n -lt 2000 ]; do n=$((n + 1)); sleep 0.01; done
 """
 
 
