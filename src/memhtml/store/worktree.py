@@ -243,6 +243,7 @@ class WorkTree:
             except OSError:
                 break
             parts.pop()
+            self._trim()
         self.forget_folders()
 
     def _write_new(self, folder: int, name: str, data: bytes, mode: int) -> Stamp:
