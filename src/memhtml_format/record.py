@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from memhtml_format.scan import Scan
 
 _NOT_UTF8 = "not valid UTF-8"
+_MOST_REPRIEVES = 2**53
 _INSTANTS = ("created", "updated", "valid-from", "valid-until", "archived")
 
 
@@ -85,6 +86,43 @@ class Reading(NamedTuple):
     warnings: tuple[str, ...]
 
 
+class Citation(NamedTuple):
+    """A `cite`, or a `q` with its address."""
+
+    text: str
+    href: str | None
+
+
+class Detail(NamedTuple):
+    """A record with what only the search index and a full read ask for; absent values are None.
+
+    Instants and texts are as written; `reprieves` reads as absent when it is no whole number.
+    """
+
+    record: Record
+    author: str | None
+    session_id: str | None
+    prompt_id: str | None
+    turn_uuid: str | None
+    valid_from: str | None
+    valid_until: str | None
+    reprieves: int | None
+    archived_at: str | None
+    superseded_by: str | None
+    needs_revision: bool
+    task_status: str | None
+    due_at: str | None
+    citations: tuple[Citation, ...]
+
+
+class DetailReading(NamedTuple):
+    """The outcome of reading a file in full."""
+
+    detail: Detail | None
+    problems: tuple[Problem, ...]
+    warnings: tuple[str, ...]
+
+
 class HeadView(NamedTuple):
     """What the harvester compares of two versions (spec `harvest` §3.4).
 
@@ -115,6 +153,27 @@ def _reading(path: str, data: bytes, found: Scan | Problem) -> Reading:
     if problems:
         return Reading(None, problems, warnings)
     return Reading(_record(path, data, found), (), warnings)
+
+
+def read_detail(path: str, data: bytes) -> DetailReading:
+    """`read`, with every head meta and the citations; the file is parsed once. Never raises."""
+    found = _scan(data)
+    reading = _reading(path, data, found)
+    if reading.record is None or isinstance(found, Problem):
+        return DetailReading(None, reading.problems, reading.warnings)
+    return DetailReading(_detail(reading.record, found), (), reading.warnings)
+
+
+def article_markup(data: bytes) -> str:
+    """The inner markup of the first article, serialised and trimmed; empty when there is none."""
+    text = html.decode(data)
+    if text is None:
+        return ""
+    try:
+        article = html.first_of(html.parse(text), "article")
+    except html.TooTangled:
+        return ""
+    return "" if article is None else trim(html.serialise(article.first_child))
 
 
 def content_hash(data: bytes) -> str | None:
@@ -381,10 +440,31 @@ def _record(path: str, data: bytes, found: Scan) -> Record:
     )
 
 
+def _detail(record: Record, found: Scan) -> Detail:
+    revision = trim(_first(found, "needs-revision") or "").lower()
+    return Detail(
+        record=record,
+        author=_first(found, "author"),
+        session_id=_first(found, "session"),
+        prompt_id=_first(found, "prompt"),
+        turn_uuid=_first(found, "turn"),
+        valid_from=_first(found, "valid-from"),
+        valid_until=_first(found, "valid-until"),
+        reprieves=_ranged(found, "reprieves", 0, _MOST_REPRIEVES, int),
+        archived_at=_first(found, "archived"),
+        superseded_by=_first(found, "superseded-by"),
+        needs_revision=revision in ("true", "1", "yes"),
+        task_status=_first(found, "task-status"),
+        due_at=_first(found, "due"),
+        citations=tuple(Citation(text, href) for text, href in found.citations),
+    )
+
+
 def _disclosure(claim: str, found: Scan) -> str:
     """Claim, summaries, facets and citations; nothing from asides and folded bodies."""
     facets = [trim(f"{facet.name}: {facet.value}") for facet in found.facets if not facet.hidden]
-    return "\n".join(filter(None, [claim, *found.summaries, *facets, *found.citations]))
+    cited = [text for text, _href in found.citations]
+    return "\n".join(filter(None, [claim, *found.summaries, *facets, *cited]))
 
 
 def _derived(found: Scan) -> list[str]:

@@ -43,19 +43,21 @@ class RawFacet(NamedTuple):
 class _Span:
     """A text that is being collected: where it began and what was met in it."""
 
-    __slots__ = ("depth", "first", "number", "tag")
+    __slots__ = ("depth", "first", "href", "number", "tag")
 
-    def __init__(self, tag: str, depth: int, first: int) -> None:
+    def __init__(self, tag: str, depth: int, first: int, href: str | None) -> None:
         self.tag = tag
         self.depth = depth
         self.first = first
+        self.href = href
         self.number: float | None = None
 
 
 class Scan:
     """What stands in one document; lists and dicts are in document order.
 
-    `metas` holds the values of each full name, `links` the pairs of `rel` and `href` values.
+    `metas` holds the values of each full name, `links` the pairs of `rel` and `href` values,
+    `citations` the texts with the address of a `q`.
     `met` is None, or collects what the door rule judges: elements with attributes or with names
     that are not quiet, and then the templates.
     """
@@ -85,7 +87,7 @@ class Scan:
         self.terms: dict[str, None] = {}
         self.facets: list[RawFacet] = []
         self.summaries: list[str] = []
-        self.citations: list[str] = []
+        self.citations: list[tuple[str, str | None]] = []
         self._in_head = False
         self._in_article = 0
         self._in_mark = 0
@@ -270,7 +272,7 @@ class Scan:
             return
         if tag == "q" and "cite" not in attributes:
             return
-        self._spans.append(_Span(tag, depth, len(self.pieces)))
+        self._spans.append(_Span(tag, depth, len(self.pieces), attributes.get("cite")))
 
     def _leave_span(self, tag: str, depth: int) -> None:
         if not self._spans or self._spans[-1].depth != depth:
@@ -282,8 +284,12 @@ class Scan:
                 self.terms[value] = None
         elif tag == "dt" or tag == "dd":
             self._take_entry(span, value)
-        elif not self._hidden(in_summary=tag == "summary"):
-            (self.summaries if tag == "summary" else self.citations).append(value)
+        elif self._hidden(in_summary=tag == "summary"):
+            return
+        elif tag == "summary":
+            self.summaries.append(value)
+        else:
+            self.citations.append((value, span.href))
 
     def _take_entry(self, span: _Span, value: str) -> None:
         """A direct child of the innermost `dl`: a new term, or a value of the latest term."""

@@ -113,6 +113,19 @@ class Call:
             way = suggest.call(registry.BY_NAME[self.name], f"--repo {registry.REPO.example}")
             raise MemhtmlError(error.code, str(error), suggestions=(way,)) from None
 
+    def store(self) -> str:
+        """The root of the store the call works on: the top of a work tree whose local state is
+        its own. Read input files before calling this (spec `cli` §3.3).
+
+        Raises `MemhtmlError` `ERR_REPO_REQUIRED`, `ERR_GIT`, `ERR_STORAGE`.
+        """
+        from memhtml.store import refs, trust
+
+        root = self.root()
+        refs.require_worktree(root)
+        trust.require_local_state(root)
+        return root
+
     def session(self) -> Session:
         """The session the call names, by `--id` or else by `MEMHTML_SESSION`.
 

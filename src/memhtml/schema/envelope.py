@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, Field, TypeAdapter
 
+from memhtml.schema import doors, evaluate, head, health, index, reads, run, search
 from memhtml.schema.base import Model
 from memhtml.schema.log import SessionLog
 from memhtml.schema.operations import Operation, Violation
@@ -36,6 +37,14 @@ PAYLOADS: dict[str, type[BaseModel]] = {
     "session.rebased": SessionRebased,
     "session.status": SessionStatus,
     "session.pruned": SessionPruned,
+    **doors.PAYLOADS,
+    **reads.PAYLOADS,
+    **run.PAYLOADS,
+    **search.PAYLOADS,
+    **index.PAYLOADS,
+    **health.PAYLOADS,
+    **head.PAYLOADS,
+    **evaluate.PAYLOADS,
 }
 """Response type → the model of its `data`."""
 

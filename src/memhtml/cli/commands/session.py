@@ -13,15 +13,6 @@ if TYPE_CHECKING:
     from memhtml.session.evidence import Recorder
 
 
-def _store(call: Call) -> str:
-    from memhtml.store import refs, trust
-
-    root = call.root()
-    refs.require_worktree(root)
-    trust.require_local_state(root)
-    return root
-
-
 def _identity(call: Call) -> Identity:
     from memhtml.session.bound import Identity
 
@@ -40,7 +31,7 @@ def start(call: Call) -> Answer:
     """`session start`."""
     from memhtml.session.start import start as run
 
-    data = run(_store(call), _identity(call), ref=call.text("ref"), force=call.switch("force"))
+    data = run(call.store(), _identity(call), ref=call.text("ref"), force=call.switch("force"))
     return Answer("session.started", data)
 
 
@@ -50,7 +41,7 @@ def put(call: Call) -> Answer:
     from memhtml.session.put import put as run
 
     lines = read_lines(call)
-    return Answer("session.appended", run(_store(call), _identity(call), lines))
+    return Answer("session.appended", run(call.store(), _identity(call), lines))
 
 
 def exec_(call: Call) -> Answer:
@@ -67,7 +58,7 @@ def exec_(call: Call) -> Answer:
             from memhtml.replay.record import check_folder
 
             check_folder(folder)
-        root, identity = _store(call), _identity(call)
+        root, identity = call.store(), _identity(call)
         recorder = None if folder is None else _recorder(folder)
         done = execute(root, identity, script, recorder=recorder, spawner=spawner)
         if recorder is not None:
@@ -104,7 +95,7 @@ def status(call: Call) -> Answer:
     """`session status`."""
     from memhtml.session.status import status as run
 
-    return Answer("session.status", run(_store(call), _identity(call)))
+    return Answer("session.status", run(call.store(), _identity(call)))
 
 
 def commit(call: Call) -> Answer:
@@ -112,7 +103,7 @@ def commit(call: Call) -> Answer:
     from memhtml.session.commit import commit as run
 
     data = run(
-        _store(call),
+        call.store(),
         _identity(call),
         message=call.text("message") or "",
         drop=call.switch("drop-refused"),
@@ -124,7 +115,7 @@ def rebase(call: Call) -> Answer:
     """`session rebase`."""
     from memhtml.session.rebase import rebase as run
 
-    return Answer("session.rebased", run(_store(call), _identity(call)))
+    return Answer("session.rebased", run(call.store(), _identity(call)))
 
 
 def prune(call: Call) -> Answer:
@@ -142,6 +133,6 @@ def prune(call: Call) -> Answer:
             text = f"--older-than is too large: {shown(given)}"
         raise MemhtmlError("ERR_INVALID_FLAG", text)
     data = run(
-        _store(call), older_than=given, older_than_ms=length_ms, dry_run=call.switch("dry-run")
+        call.store(), older_than=given, older_than_ms=length_ms, dry_run=call.switch("dry-run")
     )
     return Answer("session.pruned", data)

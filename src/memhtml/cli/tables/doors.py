@@ -1,0 +1,7 @@
+"""The commands that write outside a session (spec `cli` §10)."""
+
+from __future__ import annotations
+
+from memhtml.cli.entry import Command
+
+COMMANDS: tuple[Command, ...] = ()

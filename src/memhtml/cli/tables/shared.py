@@ -1,0 +1,13 @@
+"""Flags that commands of several groups have."""
+
+from __future__ import annotations
+
+from memhtml.cli.entry import Flag
+
+SERVER = Flag(
+    "server",
+    "boolean",
+    "Ask a running head server first. This build has none, so every call does its own work; "
+    "with --no-server the payload says so as `disabled`.",
+    default=True,
+)

@@ -1,0 +1,1 @@
+"""What is wrong with a store, and the repairs that need no judgement (spec `cli` §11)."""

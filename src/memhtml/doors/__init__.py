@@ -1,0 +1,1 @@
+"""Writes outside a session: one call is one commit (spec `cli` §8, §10)."""

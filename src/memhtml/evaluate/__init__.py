@@ -1,0 +1,1 @@
+"""The discrimination gate (spec `retrieval` §19)."""

@@ -1,0 +1,1 @@
+"""Generated listings and the site map (spec `cli` §11)."""

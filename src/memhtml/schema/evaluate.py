@@ -1,0 +1,8 @@
+"""What `eval discriminate` answers (spec `cli` §13)."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel
+
+PAYLOADS: dict[str, type[BaseModel]] = {}
+"""Response type → the model of its `data`."""
