@@ -44,6 +44,8 @@ def pytest_configure(config: pytest.Config) -> None:
         XDG_CACHE_HOME=str(home / ".cache"),
         XDG_DATA_HOME=str(home / ".local" / "share"),
         XDG_STATE_HOME=str(home / ".local" / "state"),
+        # A test that wants an embedder says so; the weights may or may not be installed.
+        MEMHTML_EMBED="off",
         GIT_CONFIG_GLOBAL=str(git_settings),
         GIT_CONFIG_SYSTEM=os.devnull,
         # For commits that a test makes with git itself; the program looks at git's settings only.
@@ -64,6 +66,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.fixture(autouse=True)
 def _own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test inherits a session from the one before it."""
+    """No test inherits a session or an embedder from the one before it."""
     for name in [name for name in os.environ if name.startswith("MEMHTML_")]:
         monkeypatch.delenv(name)
+    monkeypatch.setenv("MEMHTML_EMBED", "off")

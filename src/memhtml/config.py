@@ -18,6 +18,10 @@ DEFAULT_SANDBOX_UID = 65534
 LARGEST_UID = 2**32 - 2
 SWITCHED_OFF = ("", "0", "false", "no", "off")
 BACK_ENDS = ("overlay", "copy")
+EMBEDDERS = ("on", "off", "local", "hash", "remote")
+DEFAULT_COVERAGE_FLOOR = 0.95
+DEFAULT_EMBED_DEADLINE_MS = 450
+LONGEST_NUMBER = 18
 GIT_SETTINGS = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH")
 ID_LENGTH = 128
 ID_FIRST = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
@@ -153,6 +157,104 @@ def sandbox() -> SandboxSettings:
         cache_dir=os.path.abspath(os.path.expanduser(cache)) if cache else None,
         home=cache_home(),
     )
+
+
+class EmbedSettings:
+    """What the environment says about the embedder (spec `retrieval` §21).
+
+    `mode` is one of `EMBEDDERS`. `model` is the remote model's name, or a folder of weights for
+    `local`. `base_url` has no slash at its end; it and `model` are set when the mode is `remote`.
+    """
+
+    __slots__ = ("api_key", "base_url", "mode", "model")
+
+    def __init__(
+        self, mode: str, model: str | None, base_url: str | None, api_key: str | None
+    ) -> None:
+        self.mode = mode
+        self.model = model
+        self.base_url = base_url
+        self.api_key = api_key
+
+
+def embedding() -> EmbedSettings:
+    """The embedder settings. Raises `MemhtmlError` `ERR_INVALID_FLAG` naming a bad variable.
+
+    What only another mode reads is not judged.
+    """
+    mode = _variable("MEMHTML_EMBED") or "on"
+    if mode not in EMBEDDERS:
+        raise MemhtmlError(
+            "ERR_INVALID_FLAG",
+            f"MEMHTML_EMBED is {mode[:ID_LENGTH]!r}; allowed are {', '.join(EMBEDDERS)}",
+        )
+    model = _variable("MEMHTML_EMBED_MODEL")
+    if mode != "remote":
+        folder = os.path.abspath(os.path.expanduser(model)) if model else None
+        return EmbedSettings(mode, folder, None, None)
+    base_url = _variable("MEMHTML_LLM_BASE_URL")
+    for name, value in (("MEMHTML_LLM_BASE_URL", base_url), ("MEMHTML_EMBED_MODEL", model)):
+        if value is None:
+            raise MemhtmlError("ERR_INVALID_FLAG", f"MEMHTML_EMBED=remote needs {name}")
+    assert base_url is not None
+    _check_url("MEMHTML_LLM_BASE_URL", base_url)
+    return EmbedSettings(mode, model, base_url.rstrip("/"), _variable("MEMHTML_LLM_API_KEY"))
+
+
+def _check_url(name: str, url: str) -> None:
+    """Raise `ERR_INVALID_FLAG` unless the text is an http or https URL of a host."""
+    from urllib.parse import urlsplit  # 4 ms, and only a remote embedder pays.
+
+    try:
+        parts = urlsplit(url)
+        sound = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        sound = False
+    # The value stays out of the sentence: a URL may carry a password.
+    if not sound or parts.query or parts.fragment or not url.isascii() or " " in url:
+        raise MemhtmlError(
+            "ERR_INVALID_FLAG",
+            f"{name} is no http or https URL of a host, such as http://127.0.0.1:8000/v1",
+        )
+
+
+def coverage_floor() -> float:
+    """The share of chunks that need a vector before the vector arm runs (spec `retrieval` §8).
+
+    Raises `MemhtmlError` `ERR_INVALID_FLAG` naming the variable.
+    """
+    text = _variable("MEMHTML_VECTOR_COVERAGE_FLOOR")
+    if text is None:
+        return DEFAULT_COVERAGE_FLOOR
+    try:
+        # Python would also read digits of other scripts, and underscores between them.
+        floor = float(text) if text.isascii() and "_" not in text else -1.0
+    except ValueError:
+        floor = -1.0
+    if not 0.0 <= floor <= 1.0:
+        raise MemhtmlError(
+            "ERR_INVALID_FLAG",
+            f"MEMHTML_VECTOR_COVERAGE_FLOOR is {text[:ID_LENGTH]!r}; it must be a number "
+            "from 0 to 1",
+        )
+    return floor
+
+
+def embed_deadline_ms() -> int:
+    """How long a head search waits for its query's vector, in ms; 0 means no bound.
+
+    Raises `MemhtmlError` `ERR_INVALID_FLAG` naming the variable.
+    """
+    text = _variable("MEMHTML_EMBED_DEADLINE_MS")
+    if text is None:
+        return DEFAULT_EMBED_DEADLINE_MS
+    if not (text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER):
+        raise MemhtmlError(
+            "ERR_INVALID_FLAG",
+            f"MEMHTML_EMBED_DEADLINE_MS is {text[:ID_LENGTH]!r}; it must be a whole number of "
+            "milliseconds, 0 for no bound",
+        )
+    return int(text)
 
 
 def cache_home() -> str:

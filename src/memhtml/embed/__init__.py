@@ -1,1 +1,1 @@
-"""The embedder port, its implementations, and the head path's vector cache (`retrieval` §21)."""
+"""The embedder port, the models behind it (local, hashed, remote), and the vector cache."""
