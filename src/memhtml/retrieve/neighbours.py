@@ -5,24 +5,17 @@ Spec `retrieval` §20. No vectors are read here: the report says that no embedde
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from memhtml.retrieve.words import STOP_WORDS, words
 
 if TYPE_CHECKING:
     from memhtml.corpus.layers import Layers
     from memhtml.store.snapshot_fts import Match
 
-_STOP_TEXT = (
-    "a an and are as at be been but by can could did do does for from had has have he her his how"
-    " if in into is it its me my not of on or our s she should so t than that the their them then"
-    " there these they this those to was we were what when where which who why will with would you"
-    " your"
-)
-STOP_WORDS = frozenset(_STOP_TEXT.split())
 KEPT = 40
 RANK_OFFSET = 60
-_WORD = re.compile(r"[^\W_]+")
 
 
 class Hit(NamedTuple):
@@ -61,14 +54,9 @@ def match_expression(query: str) -> str:
 
     Every word is quoted, because FTS5 has words of its own.
     """
-    if not query.isascii():
-        import unicodedata
-
-        # A letter typed as letter plus accent is one word in the index as well.
-        query = unicodedata.normalize("NFC", query)
-    words = list(dict.fromkeys(_WORD.findall(query.lower())))
-    telling = [word for word in words if word not in STOP_WORDS]
-    return " OR ".join(f'"{word}"' for word in telling or words)
+    distinct = list(dict.fromkeys(words(query)))
+    telling = [word for word in distinct if word not in STOP_WORDS]
+    return " OR ".join(f'"{word}"' for word in telling or distinct)
 
 
 def fuse(matches: list[Match], *, now: str | None = None) -> list[Hit]:
