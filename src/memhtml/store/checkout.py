@@ -7,15 +7,13 @@ Contents are compared; stat data alone never decides. The caller holds the check
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Literal
 
 from memhtml.errors import StorageError
 from memhtml.store import index
 from memhtml.store.compare import agreeing, holds, may_agree
-from memhtml.store.index_stat import fill_in
-from memhtml.store.journey import CheckoutDirty, Journey, Move
+from memhtml.store.journey import CheckoutDirty, Journey, Move, fill_in_stats
 from memhtml.store.journey import put_back as put_back_files
 from memhtml.store.tree import refuse_bad_path
 from memhtml.store.worktree import Look, Stamp, WorkTree
@@ -91,7 +89,7 @@ def follow(repo: Repo, parent: str, commit: str, paths: Collection[str]) -> None
                 raise _storage(error) from error
             raise
         journey.finish()
-        _fill_in(files, wait, moves, journey.placed)
+        fill_in_stats(files, wait.git_dir, moves, journey.placed)
 
 
 def put_back(repo: Repo, pending: str, parent: str, *, tip: str | None = None) -> list[str]:
@@ -119,7 +117,7 @@ def put_back(repo: Repo, pending: str, parent: str, *, tip: str | None = None) -
             left |= put_back_files(repo, files, others, placed, lambda path: on_move(path))
             on_move("index")
             index.set_entries(repo.root, entries, wait, sparse=sparse)
-            _fill_in(files, wait, moves, placed)
+            fill_in_stats(files, wait.git_dir, moves, placed)
     except OSError as error:
         raise _storage(error) from error
     return sorted(left)
@@ -138,20 +136,6 @@ def _left_out(
         if getattr(move, here) is not None and files.look(move.path).kind == "absent"
     ]
     return index.not_checked_out(repo.root, absent)
-
-
-def _fill_in(
-    files: WorkTree, wait: index.LockWait, moves: Iterable[Move], placed: Mapping[str, Stamp]
-) -> None:
-    """Tell the index entries of the files just placed what their files look like."""
-    known: dict[str, tuple[Side, os.stat_result]] = {}
-    for move in moves:
-        stamp = placed.get(move.path)
-        info = files.unchanged(move.path, stamp) if stamp is not None else None
-        if move.new is not None and info is not None:
-            known[move.path] = move.new, info
-    if known:
-        fill_in(wait.git_dir, known)
 
 
 def _move(repo: Repo, parent: str, commit: str, path: str) -> Move | None:

@@ -7,12 +7,14 @@ the checkout lock.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from memhtml import log
 from memhtml.errors import MemhtmlError
 from memhtml.store.compare import agreeing, holds, may_agree
+from memhtml.store.index_stat import fill_in
 from memhtml.store.repo import MODE_EXECUTABLE, MODE_LINK, MODE_SUBMODULE
 from memhtml.store.worktree import Spare, Stamp, WorkTree
 from memhtml_format.paths import parents
@@ -166,6 +168,20 @@ class Journey:
         if back is not None:
             files.place(back, path, replace=move.new is not None)
         return True
+
+
+def fill_in_stats(
+    files: WorkTree, git_dir: str, moves: Iterable[Move], placed: Mapping[str, Stamp]
+) -> None:
+    """Tell the index entries of the files just placed what their files look like."""
+    known: dict[str, tuple[Side, os.stat_result]] = {}
+    for move in moves:
+        stamp = placed.get(move.path)
+        info = files.unchanged(move.path, stamp) if stamp is not None else None
+        if move.new is not None and info is not None:
+            known[move.path] = move.new, info
+    if known:
+        fill_in(git_dir, known)
 
 
 def _content(files: WorkTree, path: str, side: Side) -> bytes:

@@ -1,0 +1,206 @@
+"""What a direct write notes before it moves anything shared, and how a killed one is taken back.
+
+The note lies beside the session logs, which git ignores. It names the commit that was to land and,
+for each path that was not as the commit before has it, what file and index held: somebody's
+uncommitted edit must come back as it was. Whoever takes the checkout lock next settles it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from memhtml import log
+
+if TYPE_CHECKING:
+    from memhtml.store.entries import Side
+    from memhtml.store.index import Staged
+    from memhtml.store.journey import Move
+    from memhtml.store.repo import Change, Repo
+
+NOTE = (".memhtml", "sessions", "checkout.pending")
+FORMAT = 1
+EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+"""Stands for the version before a first commit; git knows it without storing it."""
+
+
+class Standing(NamedTuple):
+    """What a path held before the write: in the working tree and in the index."""
+
+    file: Side | None
+    staged: Side | None
+
+
+class Pending(NamedTuple):
+    """A commit on its way: `ref` is None on a detached HEAD, `old` before a first commit."""
+
+    ref: str | None
+    old: str | None
+    new: str
+    others: dict[str, Standing]
+    """The paths that were not as `old` has them."""
+
+
+def note_path(root: str) -> str:
+    """Where the note of a store lies."""
+    return os.path.join(root, *NOTE)
+
+
+def write_note(root: str, pending: Pending) -> None:
+    """Put the note down before anything moves. Raises OSError."""
+    import json
+
+    from memhtml.store.atomic import temporary_name, write_all
+
+    others = {path: list(standing) for path, standing in pending.others.items()}
+    text = json.dumps([FORMAT, pending.ref, pending.old, pending.new, others])
+    path = note_path(root)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    aside = os.path.join(os.path.dirname(path), temporary_name("checkout"))
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        descriptor = os.open(aside, flags, 0o600)
+        try:
+            # Not flushed: it is for a kill. After a power cut the files are no safer than it is.
+            write_all(descriptor, text.encode())
+        finally:
+            os.close(descriptor)
+        os.replace(aside, path)
+    except BaseException:
+        _remove(aside)
+        raise
+
+
+def remove_note(root: str) -> None:
+    """The write is over, one way or the other."""
+    _remove(note_path(root))
+
+
+def settle(repo: Repo) -> None:
+    """Take back what a killed direct write left in the checkout; nothing when it landed.
+
+    The caller holds the checkout lock. Cheap when there is no note. Raises `MemhtmlError`
+    `ERR_GIT` or `StorageError` `write`, the note kept, when it cannot be taken back now.
+    """
+    if not os.path.lexists(note_path(repo.root)):
+        return
+    pending = _read_note(repo.root)
+    if pending is not None and not _landed(repo, pending):
+        from memhtml.store import refs
+
+        if refs.checked_out(repo.root) == pending.ref and repo.commit_exists(pending.new):
+            for path in take_back(repo, pending):
+                log.warn(f"{path} holds someone's work and was left as it is")
+    remove_note(repo.root)
+
+
+def take_back(repo: Repo, pending: Pending) -> list[str]:
+    """Put files and index entries back where they still are as the write left them.
+
+    Answers the paths left alone, because somebody wrote or staged there since.
+    """
+    from memhtml.errors import StorageError
+    from memhtml.store import index
+    from memhtml.store.journey import put_back
+    from memhtml.store.worktree import WorkTree
+
+    back = sorted(_ways_back(repo, pending))
+    wait = index.LockWait(repo.root)
+    state = index.staged(repo.root, pending.old or EMPTY_TREE, [move.path for move, _ in back])
+    entries = dict(_entries_back(back, state))
+    if entries:
+        wait.until_free()
+    try:
+        with WorkTree(repo.root) as files:
+            for folder in {move.path.rpartition("/")[0] for move, _staged in back}:
+                files.sweep(folder)
+            left = put_back(repo, files, [move for move, _staged in back], {}, _no_one)
+            index.set_entries(repo.root, entries, wait)
+    except OSError as error:
+        name = error.filename if isinstance(error.filename, str) else "the working tree"
+        raise StorageError("write", f"{name}: {error.strerror}") from error
+    return sorted(left)
+
+
+def _no_one(_path: str) -> None:
+    """Nobody watches these moves."""
+
+
+def _entries_back(
+    back: list[tuple[Move, Side | None]], state: Staged
+) -> Iterator[tuple[str, Side | None]]:
+    for move, staged in back:
+        if move.path in state.unmerged or move.path in state.crossing:
+            continue
+        if move.path in state.entries and state.entries[move.path] == move.old:
+            yield move.path, staged
+
+
+def _ways_back(repo: Repo, pending: Pending) -> Iterator[tuple[Move, Side | None]]:
+    """Each path's move back, and what its index entry was."""
+    from memhtml.store.journey import Move
+
+    met = set()
+    for change in _changes(repo, pending):
+        met.add(change.path)
+        stood = pending.others.get(change.path, Standing(change.old, change.old))
+        yield Move(change.path, change.new, stood.file), stood.staged
+    # A file that somebody had edited to be what the commit writes, or had removed beforehand.
+    for path, stood in pending.others.items():
+        if path not in met:
+            entry = repo.entry(pending.new, path)
+            side = None if entry is None or entry.kind == "tree" else (entry.mode, entry.oid)
+            yield Move(path, side, stood.file), stood.staged
+
+
+def _changes(repo: Repo, pending: Pending) -> Iterator[Change]:
+    from memhtml.store.repo import Change
+
+    if pending.old is not None:
+        yield from repo.difference(pending.old, pending.new)
+        return
+    for path, mode, oid in repo.files(pending.new):
+        yield Change(path, None, (mode, oid))
+
+
+def _landed(repo: Repo, pending: Pending) -> bool:
+    from memhtml.store import refs
+
+    tip = (
+        refs.head_commit(repo.root) if pending.ref is None else refs.resolve(repo.root, pending.ref)
+    )
+    return tip is not None and repo.is_ancestor(pending.new, tip)
+
+
+def _read_note(root: str) -> Pending | None:
+    """The note; None for one that is no note of ours, which nothing can be taken back by."""
+    import json
+
+    try:
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        with open(os.open(note_path(root), flags), "rb") as file:
+            format_, ref, old, new, others = json.loads(file.read())
+        if format_ != FORMAT:
+            raise ValueError(f"format {format_}")
+        found = {
+            path: Standing(_side(file), _side(staged)) for path, (file, staged) in others.items()
+        }
+        return Pending(ref, old, new, found)
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        log.warn(f"the note of an unfinished write cannot be read and is dropped: {error}")
+        return None
+
+
+def _side(value: Any) -> Side | None:
+    if value is None:
+        return None
+    mode, oid = value
+    return int(mode), str(oid)
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        return
