@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 
 class Model(BaseModel):
     """No unknown key, no coercion, no change after validation."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Sparse(Model):
+    """Some fields stand only where they apply, and are never null."""
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _absent_or_set(cls, value: Any) -> Any:
+        if value is None:
+            raise ValueError("is absent or has a value, never null")
+        return value
 
 
 Sha = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]

@@ -4,21 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from memhtml.schema.base import Count, Milliseconds, Model, Sha, no_default
-
-
-class _Sparse(Model):
-    """Some fields stand only where they apply, and are never null."""
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _absent_or_set(cls, value: Any) -> Any:
-        if value is None:
-            raise ValueError("is absent or has a value, never null")
-        return value
+from memhtml.schema.base import Count, Milliseconds, Model, Sha, Sparse, no_default
 
 
 class RepoInit(Model):
@@ -33,7 +22,7 @@ class RepoInit(Model):
 _Sometimes = Field(json_schema_extra=no_default)
 
 
-class Argument(_Sparse):
+class Argument(Sparse):
     """A positional of a command."""
 
     name: str
@@ -42,7 +31,7 @@ class Argument(_Sparse):
     repeatable: Annotated[Literal[True] | SkipJsonSchema[None], _Sometimes] = None
 
 
-class Flag(_Sparse):
+class Flag(Sparse):
     """A flag of a command, or a global one."""
 
     name: str
