@@ -27,10 +27,6 @@ VOID = words(
 )
 _RAW_TEXT = words("script style xmp iframe noembed noframes plaintext")
 _EATS_NEWLINE = frozenset({"pre", "textarea", "listing"})
-_TEXT_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\u00a0": "&nbsp;"})
-_ATTRIBUTE_ESCAPES = str.maketrans(
-    {"&": "&amp;", '"': "&quot;", "\u00a0": "&nbsp;", "\r": "&#13;", "\n": "&#10;"}
-)
 
 
 class TooTangled(ValueError):
@@ -148,12 +144,15 @@ def canonical_of_markup(markup: str) -> str:
 
 def escape_text(text: str) -> str:
     """`text` as character data (spec `format` §6.4)."""
-    return text.translate(_TEXT_ESCAPES)
+    # Faster than `translate` on short text; the ampersand comes first.
+    text = text.replace("&", "&amp;").replace("<", "&lt;")
+    return text.replace(">", "&gt;").replace("\u00a0", "&nbsp;")
 
 
 def escape_attribute(value: str) -> str:
     """`value` for a double-quoted attribute; a meta or link stays on one line."""
-    return value.translate(_ATTRIBUTE_ESCAPES)
+    value = value.replace("&", "&amp;").replace('"', "&quot;").replace("\u00a0", "&nbsp;")
+    return value.replace("\r", "&#13;").replace("\n", "&#10;")
 
 
 def start_tag(tag: str, attributes: Iterable[tuple[str, str]]) -> str:

@@ -123,6 +123,17 @@ class DetailReading(NamedTuple):
     warnings: tuple[str, ...]
 
 
+class DoorReading(NamedTuple):
+    """A file as a door reads it; `problems` are the sentences of §3.6 and then of §3.7.
+
+    `content_hash` is that of an empty article when the file cannot be parsed.
+    """
+
+    detail: Detail | None
+    problems: tuple[str, ...]
+    content_hash: str
+
+
 class HeadView(NamedTuple):
     """What the harvester compares of two versions (spec `harvest` §3.4).
 
@@ -198,6 +209,21 @@ def read_at_door(path: str, data: bytes) -> tuple[Reading, tuple[Problem, ...]]:
     """`read` and `active_content` of one file, which is parsed once."""
     found = _scan(data, at_door=True)
     return _reading(path, data, found), _active_content(found)
+
+
+def read_detail_at_door(path: str, data: bytes) -> DoorReading:
+    """`read_detail`, `active_content` and the content hash of one file, which is parsed once."""
+    from memhtml_format.digest import hash_of_canonical
+
+    found = _scan(data, at_door=True)
+    reading = _reading(path, data, found)
+    problems = tuple(problem.text for problem in (*reading.problems, *_active_content(found)))
+    if isinstance(found, Problem):
+        return DoorReading(None, problems, hash_of_canonical(""))
+    if reading.record is None:
+        return DoorReading(None, problems, hash_of_canonical(found.texts()[0]))
+    detail = _detail(reading.record, found)
+    return DoorReading(detail, problems, reading.record.content_hash)
 
 
 def door_problems(path: str, data: bytes) -> tuple[str, ...]:

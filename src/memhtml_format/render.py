@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from memhtml_format import html, paths, record
-from memhtml_format.digest import article_hash
+from memhtml_format.digest import blob_sha
 from memhtml_format.text import WIDE_SPACE, is_blank, scrub, trim, two_decimals
 from memhtml_format.vocab import PREFIX, is_language, rel_token
 
@@ -70,44 +70,56 @@ class Draft(NamedTuple):
 
 
 class Rendered(NamedTuple):
-    """A rendered draft; `problems` are the sentences of §3.6 and §3.7 that its bytes break."""
+    """A rendered draft; `problems` are the sentences of §3.6 and §3.7 that its bytes break.
+
+    `detail` is what a full read of the bytes finds, its path still empty; None when they are no
+    record.
+    """
 
     html: str
     content_hash: str
     problems: tuple[str, ...]
+    detail: record.Detail | None = None
 
 
 def render(draft: Draft, at: str) -> Rendered:
-    """The file of a draft, created and updated at the instant `at`.
+    """The file of a draft, created and updated at the instant `at`. It is parsed once.
 
     Markup that is too tangled to parse is set as it is, so that the problems name it.
     """
-    markup = article_markup(draft)
-    try:
-        content_hash = article_hash(scrub(f"<article>\n{markup}\n</article>"))
-    except html.TooTangled:
-        content_hash = article_hash("")
-    lines = [
-        "<!doctype html>",
-        '<html lang="en">',
-        "<head>",
-        '<meta charset="utf-8">',
-        f"<title>{html.escape_text(draft.title)}</title>",
-        *_head_lines(draft, at, content_hash),
-        "</head>",
-        "<body>",
-        "<article>",
-        markup,
-        "</article>",
-        "</body>",
-        "</html>",
-        "",
-    ]
-    page = scrub("\n".join(lines))
-    data = page.encode()
-    reading, active = record.read_at_door("", data)
-    problems = (*reading.problems, *active)
-    return Rendered(page, content_hash, tuple(problem.text for problem in problems))
+    above, below = _head_lines(draft, at)
+    opening = scrub(
+        "\n".join(
+            [
+                "<!doctype html>",
+                '<html lang="en">',
+                "<head>",
+                '<meta charset="utf-8">',
+                f"<title>{html.escape_text(draft.title)}</title>",
+                *above,
+                "",
+            ]
+        )
+    )
+    body = ["<body>", "<article>", article_markup(draft), "</article>", "</body>", "</html>", ""]
+    closing = scrub("\n".join([*below, "</head>", *body]))
+    # The hash covers the article alone, so the page is read before its own hash stands in it.
+    reading = record.read_detail_at_door("", f"{opening}{_hash_line('')}{closing}".encode())
+    page = f"{opening}{_hash_line(reading.content_hash)}{closing}"
+    detail = reading.detail and _with_blob(reading.detail, page)
+    return Rendered(page, reading.content_hash, reading.problems, detail)
+
+
+def _hash_line(content_hash: str) -> str:
+    return (
+        html.start_tag("meta", [("name", f"{PREFIX}content-hash"), ("content", content_hash)])
+        + "\n"
+    )
+
+
+def _with_blob(detail: record.Detail, page: str) -> record.Detail:
+    found = detail.record._replace(blob_sha=blob_sha(page.encode()))
+    return detail._replace(record=found)
 
 
 def plan_path(draft: Draft, at: str, taken: Callable[[str], bool]) -> str:
@@ -207,17 +219,21 @@ def _closes(line: str, ticks: int) -> bool:
     return len(line) >= ticks and not line.strip("`")
 
 
-def _head_lines(draft: Draft, at: str, content_hash: str) -> list[str]:
-    """The metas and links of a fresh file, in vocabulary order (§3.2, §6.5)."""
+def _head_lines(draft: Draft, at: str) -> tuple[list[str], list[str]]:
+    """The metas and links of a fresh file, in vocabulary order (§3.2, §6.5).
+
+    Those above and those below the meta of the content hash.
+    """
     is_task = draft.memory_type == "task"
-    metas: list[tuple[str, str | None]] = [
+    above: list[tuple[str, str | None]] = [
         ("type", draft.memory_type),
         ("status", "active"),
         ("created", at),
         ("updated", at),
         ("confidence", None if draft.confidence is None else two_decimals(draft.confidence)),
         ("importance", None if draft.importance is None else str(draft.importance)),
-        ("content-hash", content_hash),
+    ]
+    below: list[tuple[str, str | None]] = [
         ("author", draft.author),
         ("session", draft.session_id),
         ("prompt", draft.prompt_id),
@@ -230,16 +246,19 @@ def _head_lines(draft: Draft, at: str, content_hash: str) -> list[str]:
         *(("tag", tag) for tag in draft.tags if tag),
         *(("alias", alias) for alias in draft.aliases if alias),
     ]
-    shown = [
-        html.start_tag("meta", [("name", PREFIX + name), ("content", value)])
-        for name, value in metas
-        if value is not None and not is_blank(value)
-    ]
     links = [
         html.start_tag("link", [("rel", rel_token(rel)), ("href", href)])
         for rel, href in draft.links
     ]
-    return shown + links
+    return _meta_lines(above), [*_meta_lines(below), *links]
+
+
+def _meta_lines(metas: Sequence[tuple[str, str | None]]) -> list[str]:
+    return [
+        html.start_tag("meta", [("name", PREFIX + name), ("content", value)])
+        for name, value in metas
+        if value is not None and not is_blank(value)
+    ]
 
 
 def _stated(value: str | None, default: str) -> str:

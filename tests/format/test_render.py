@@ -154,10 +154,18 @@ def test_rendering_is_total_and_hashes_what_it_wrote(
     made = render.render(draft, AT)
     data = made.html.encode()
     assert record.content_hash(data) == made.content_hash
-    found = record.read("areas/x.html", data).record
     if not made.problems:
-        assert found is not None
-        assert found.content_hash == made.content_hash
+        assert made.detail == record.read_detail("", data).detail
+        assert made.detail is not None
+        assert made.detail.record.content_hash == made.content_hash
+
+
+def test_the_hash_in_the_head_is_that_of_the_file_as_it_is_read_back() -> None:
+    # Whatever follows a plaintext element is its text, the closing tags of the page included.
+    draft = Draft("t", "semantic", article_html="<p><mark>a</mark></p><plaintext>b")
+    made = render.render(draft, AT)
+    assert made.content_hash == record.content_hash(made.html.encode())
+    assert f'"memhtml-content-hash" content="{made.content_hash}"' in made.html
 
 
 def plan(draft: Draft, *taken: str) -> str:
