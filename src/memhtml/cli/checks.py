@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 LONGEST_INT = 18
 LONGEST_SHOWN = 80
 LONGEST_TIMEOUT_MS = 600_000
-SANDBOXED = ("session exec", "session prune", "replay")
+SANDBOXED = ("exec", "session exec", "session prune", "replay")
 TRUE_WORDS = ("true", "1", "yes")
 FALSE_WORDS = ("false", "0", "no")
 
@@ -104,14 +104,18 @@ def between_flags(call: Call) -> None:
 
     Raises `MemhtmlError` `ERR_INVALID_FLAG`.
     """
+    if call.name in ("exec", "session exec"):
+        _one_source(call)
     if call.name == "session exec":
-        _exec(call)
+        _recording(call)
     if call.name in SANDBOXED:
         config.sandbox()
+    if call.name == "agents-doc" and not (call.text("out") or "").strip():
+        raise MemhtmlError("ERR_INVALID_FLAG", "--out is blank; it names the file to write")
 
 
-def _exec(call: Call) -> None:
-    """One source for the script (spec `harvest` §1), and a folder for what is recorded."""
+def _one_source(call: Call) -> None:
+    """One source for the script (spec `harvest` §1)."""
     sources = [f"--{name}" for name in ("script", "file") if name in call.given]
     if call.args:
         sources.append("the positional -")
@@ -119,6 +123,10 @@ def _exec(call: Call) -> None:
         raise MemhtmlError(
             "ERR_INVALID_FLAG", f"a script comes from one place, not from {' and '.join(sources)}"
         )
+
+
+def _recording(call: Call) -> None:
+    """A folder for what is recorded (spec `cli` §10 `replay`)."""
     folder = call.text("record")
     if folder is not None and not folder.strip():
         raise MemhtmlError("ERR_INVALID_FLAG", "--record is blank; it names a folder, new or empty")

@@ -31,10 +31,11 @@ PIPE_WAIT_MS = 2000
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 PUT_OPS = frozenset({"write", "label", "unlabel"})
 STANDARD_INPUT = "-"
+_HEREDOCS = {"bash": "<<'SH'", "js": "<<'JS'"}
 
 
 def read_script(call: Call) -> Script:
-    """The script of `session exec`, exactly as written, with its language and bound.
+    """The script of `session exec` or `exec`, exactly as written, with its language and bound.
 
     From standard input, `--file`, `--script` or the positional `-`; the parser has refused two of
     them. Raises `MemhtmlError`: `ERR_INVALID_FLAG` for text that is not UTF-8 and for a request
@@ -48,19 +49,22 @@ def read_script(call: Call) -> Script:
         data, size_bytes = _read(call.text("file"), MAX_REQUEST_BYTES)
         if size_bytes > MAX_REQUEST_BYTES:
             unread = "at least " if size_bytes == STREAM_BYTES + 1 else ""
-            raise _too_large(size_bytes, MAX_REQUEST_BYTES, f"the script alone is {unread}")
+            raise _too_large(call, size_bytes, f"the script alone is {unread}")
         text = _utf8(data, "the script")
     if not text.strip():
         raise MemhtmlError(
             "ERR_MISSING_ARGUMENT",
             "the script is blank: pipe one in, or name it with --file or --script",
-            suggestions=(suggest.call(registry.BY_NAME[call.name], "<<'SH'"),),
+            suggestions=(suggest.call(registry.BY_NAME[call.name], _HEREDOCS[_lang(call)]),),
         )
     size_bytes = _request_bytes(call, text)
     if size_bytes > MAX_REQUEST_BYTES:
-        raise _too_large(size_bytes, MAX_REQUEST_BYTES, "this request is ")
-    lang: Literal["bash", "js"] = "js" if call.text("lang") == "js" else "bash"
-    return Script(text, lang, call.number("timeout-ms"))
+        raise _too_large(call, size_bytes, "this request is ")
+    return Script(text, _lang(call), call.number("timeout-ms"))
+
+
+def _lang(call: Call) -> Literal["bash", "js"]:
+    return "js" if call.text("lang") == "js" else "bash"
 
 
 def read_lines(call: Call) -> Sequence[Line]:
@@ -154,13 +158,20 @@ def _drain(descriptor: int, limit_bytes: int) -> tuple[bytes, int]:
 
 
 def _request_bytes(call: Call, text: str) -> int:
-    """The size of the request as compact JSON; the key order is the seed's."""
-    session = call.session()
-    request: dict[str, object] = {"id": session.id, "script": text, "lang": call.text("lang")}
+    """The size of the request as compact JSON; the key order is the seed's.
+
+    An `exec` has no session, and its commit in its place when the line names one.
+    """
+    request: dict[str, object] = {"script": text, "lang": call.text("lang")}
     if "timeout-ms" in call.given:
         request["timeoutMs"] = call.number("timeout-ms")
-    if session.run_bound:
-        request["runBound"] = True
+    if call.name == "exec":
+        request = {**({"sha": call.text("sha")} if "sha" in call.given else {}), **request}
+    else:
+        session = call.session()
+        request = {"id": session.id, **request}
+        if session.run_bound:
+            request["runBound"] = True
     compact = json.dumps(request, ensure_ascii=False, separators=(",", ":"))
     return len(compact.encode("utf-8"))
 
@@ -173,11 +184,14 @@ def _utf8(data: bytes, subject: str) -> str:
         raise MemhtmlError("ERR_INVALID_FLAG", f"{subject}: line {number}: is not UTF-8") from None
 
 
-def _too_large(size_bytes: int, limit_bytes: int, subject: str) -> MemhtmlError:
+def _too_large(call: Call, size_bytes: int, subject: str) -> MemhtmlError:
+    from memhtml.execute.script import MAX_REQUEST_BYTES
+
+    other = "" if call.name == "exec" else ", or add records with `session put`"
     return MemhtmlError(
         "ERR_INVALID_FLAG",
-        f"a script and its request hold at most {limit_bytes} bytes, and {subject}"
-        f"{size_bytes}; make several calls, or add records with `session put`",
+        f"a script and its request hold at most {MAX_REQUEST_BYTES} bytes, and {subject}"
+        f"{size_bytes}; make several calls{other}",
     )
 
 

@@ -6,7 +6,8 @@ from memhtml import config
 from memhtml.cli import registry
 
 SAFE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789@%+=:,./-_")
-STORELESS = ("manifest", "help", "replay")
+STORELESS = ("manifest", "help", "agents-doc", "replay", "eval discriminate")
+"""Commands that open no store, so that `--repo` means nothing to them (spec `cli` §4)."""
 
 
 def call(command: registry.Command, extra: str = "") -> str:

@@ -151,6 +151,14 @@ def resolve(root: str, ref: str) -> str | None:
     return _ask_commit(root, ref)
 
 
+def named(root: str, name: str) -> str | None:
+    """The commit that any name git knows stands for: an id or the start of one, a branch, a tag,
+    `HEAD~2`. None for a name of nothing, and of something else than a commit.
+    """
+    oid = _ask_oid(root, name)
+    return None if oid is None else _ask_commit(root, oid)
+
+
 def final(root: str, ref: str) -> str:
     """The name at the end of a chain of symbolic refs: where a write to `ref` would go.
 

@@ -183,7 +183,7 @@ def _settle(
             if opened is not None:
                 return opened
         except opening.Unusable as error:
-            outcome = "failed" if built else _replace(root, ref, sha, repo, error)
+            outcome = "failed" if built else _build(root, ref, sha, repo, error)
             if outcome == "failed":
                 return None
             built = outcome == "built"
@@ -209,7 +209,7 @@ def _advanced(
         stored = database.meta.sha
         if not repo.commit_exists(stored):
             raise opening.Unusable(f"git has lost its commit {stored}")
-        if not sideways and not repo.is_ancestor(stored, sha):
+        if not sideways and not (repo.is_ancestor(stored, sha) and _is_of(ref, sha, repo)):
             return Opened(database, "snapshot+advance")
         reparsed = _write(database, ref, sha, repo, known)
         meta = opening.begin(database.conn)
@@ -227,6 +227,28 @@ def _advanced(
     except BaseException:
         database.close()
         raise
+
+
+def _build(root: str, ref: str, sha: str, repo: Repo, found: opening.Unusable) -> Replaced:
+    """Build the file at the commit wanted, or at the ref's own when that one is not of the ref."""
+    own = sha if _is_of(ref, sha, repo) else _tip(ref, repo)
+    return _replace(root, ref, own or sha, repo, found)
+
+
+def _is_of(ref: str, sha: str, repo: Repo) -> bool:
+    """Whether a commit is one that `ref` stands at or has passed.
+
+    Any other, such as the tip of a branch made from this one, is only looked at: a database that
+    followed it would stand ahead of its own ref, and every later call would have to go back.
+    """
+    tip = _tip(ref, repo)
+    return tip is None or repo.is_ancestor(sha, tip)
+
+
+def _tip(ref: str, repo: Repo) -> str | None:
+    from memhtml.store import refs
+
+    return refs.head_commit(repo.root) if ref == "HEAD" else refs.resolve(repo.root, ref)
 
 
 def _write(
