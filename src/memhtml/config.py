@@ -198,7 +198,13 @@ def embedding() -> EmbedSettings:
             raise MemhtmlError("ERR_INVALID_FLAG", f"MEMHTML_EMBED=remote needs {name}")
     assert base_url is not None
     _check_url("MEMHTML_LLM_BASE_URL", base_url)
-    return EmbedSettings(mode, model, base_url.rstrip("/"), _variable("MEMHTML_LLM_API_KEY"))
+    key = _variable("MEMHTML_LLM_API_KEY")
+    if key is not None and not (key.isascii() and key.isprintable()):
+        # It travels in a header line.
+        raise MemhtmlError(
+            "ERR_INVALID_FLAG", "MEMHTML_LLM_API_KEY has a character other than printable ASCII"
+        )
+    return EmbedSettings(mode, model, base_url.rstrip("/"), key)
 
 
 def _check_url(name: str, url: str) -> None:
@@ -208,13 +214,15 @@ def _check_url(name: str, url: str) -> None:
     try:
         parts = urlsplit(url)
         sound = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        sound = sound and not (parts.username or parts.password or parts.query or parts.fragment)
     except ValueError:
         sound = False
     # The value stays out of the sentence: a URL may carry a password.
-    if not sound or parts.query or parts.fragment or not url.isascii() or " " in url:
+    if not (sound and url.isascii() and url.isprintable() and " " not in url):
         raise MemhtmlError(
             "ERR_INVALID_FLAG",
-            f"{name} is no http or https URL of a host, such as http://127.0.0.1:8000/v1",
+            f"{name} is no plain http or https URL, such as http://127.0.0.1:8000/v1; a key "
+            "belongs in MEMHTML_LLM_API_KEY",
         )
 
 

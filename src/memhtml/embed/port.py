@@ -60,3 +60,20 @@ def space(embedder: Embedder) -> str:
     Raises `ModelUnavailable` when the width is unknown and the model cannot be asked.
     """
     return f"{embedder.model_id}@{embedder.dim}"
+
+
+def unicode_text(text: str) -> str:
+    """The text without what is no Unicode: each lone surrogate becomes a question mark."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def may_be_space(embedder: Embedder, stored: str) -> bool:
+    """Whether a stored space may be the embedder's; asks no model, so it never fails.
+
+    Exact, but for a remote model of yet unknown width: then the name alone decides.
+    """
+    model_id, _at, width = stored.rpartition("@")
+    known = getattr(embedder, "known_dim", 0)
+    if known == 0:  # Only a model that may not know its width has the property.
+        known = embedder.dim
+    return model_id == embedder.model_id and (known is None or width == str(known))
