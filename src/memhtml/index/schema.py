@@ -49,7 +49,10 @@ INDEX_MIGRATIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
             " PRIMARY KEY(src_path, rel, dst_path), CHECK(src_path <> dst_path)) WITHOUT ROWID",
             "CREATE TABLE index_state(id INTEGER PRIMARY KEY CHECK(id = 1), head_sha TEXT,"
             " embed_model TEXT, embed_dim INTEGER, rebuilt_at TEXT, updated_at TEXT,"
-            " dirty_paths TEXT NOT NULL DEFAULT '[]')",
+            " dirty_paths TEXT NOT NULL DEFAULT '[]', unfinished INTEGER NOT NULL DEFAULT 0)",
+            # Live files that are not indexed, because a path before theirs has the same article.
+            "CREATE TABLE duplicates(path TEXT PRIMARY KEY, content_hash TEXT NOT NULL,"
+            " blob_sha TEXT NOT NULL) WITHOUT ROWID",
             "CREATE TABLE memory_session_links(path TEXT NOT NULL, session_id TEXT NOT NULL,"
             " prompt_id TEXT, turn_uuid TEXT, link_kind TEXT NOT NULL, at TEXT NOT NULL)",
             # External content: the texts are in `files`, the triggers keep the two in step.
@@ -60,16 +63,19 @@ INDEX_MIGRATIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "CREATE TRIGGER files_fts_delete AFTER DELETE ON files BEGIN"
             " INSERT INTO files_fts(files_fts, rowid, fts_text)"
             " VALUES('delete', old.id, old.fts_text); END",
-            "CREATE TRIGGER files_fts_update AFTER UPDATE OF fts_text ON files BEGIN"
+            "CREATE TRIGGER files_fts_update AFTER UPDATE OF fts_text ON files"
+            " WHEN old.fts_text <> new.fts_text BEGIN"
             " INSERT INTO files_fts(files_fts, rowid, fts_text)"
             " VALUES('delete', old.id, old.fts_text);"
             " INSERT INTO files_fts(rowid, fts_text) VALUES(new.id, new.fts_text); END",
             "CREATE INDEX files_type ON files(memory_type, path) WHERE archived = 0",
-            "CREATE INDEX files_workspace ON files(workspace, path) WHERE archived = 0",
+            "CREATE INDEX files_workspace ON files(workspace, path) WHERE workspace IS NOT NULL",
             "CREATE INDEX files_para ON files(para, path)",
-            "CREATE INDEX files_updated ON files(updated_at DESC, path) WHERE archived = 0",
-            "CREATE INDEX files_recency ON files(coalesce(event_at, updated_at) DESC, path)"
-            " WHERE archived = 0",
+            # The arms of search walk these two, live and archived files apart; the type comes
+            # last so that a scope of types is judged without reading the row.
+            "CREATE INDEX files_updated ON files(archived, updated_at DESC, path, memory_type)",
+            "CREATE INDEX files_recency ON files(archived, coalesce(event_at, updated_at) DESC,"
+            " path, memory_type)",
             "CREATE INDEX files_event ON files(event_at)",
             "CREATE INDEX files_session ON files(session_id)",
             "CREATE INDEX files_until ON files(valid_until) WHERE archived = 0",
@@ -79,12 +85,18 @@ INDEX_MIGRATIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
             " WHERE archived = 0 AND memory_type <> 'task' AND frame_key IS NOT NULL",
             "CREATE INDEX files_hash ON files(content_hash, path)"
             " WHERE archived = 0 AND memory_type <> 'task'",
+            "CREATE INDEX duplicates_hash ON duplicates(content_hash, path)",
             "CREATE INDEX tags_tag ON file_tags(tag, path)",
             "CREATE INDEX entities_entity ON file_entities(entity_type, entity_name, path)",
+            # A scope compares entities with ASCII case folded (spec `retrieval` §6).
+            "CREATE INDEX entities_folded ON file_entities(entity_type COLLATE NOCASE,"
+            " entity_name COLLATE NOCASE, path)",
             "CREATE INDEX facets_path ON file_facets(path)",
             "CREATE INDEX facets_pair ON file_facets(name, value, path)",
             "CREATE INDEX citations_path ON file_citations(path)",
             "CREATE INDEX chunks_id ON chunks(chunk_id)",
+            # Coverage counts the chunks of one space without reading a vector.
+            "CREATE INDEX embeddings_space ON embeddings(model, chunk_id)",
             "CREATE INDEX edges_src ON edges(src_path, edge_class)",
             "CREATE INDEX edges_dst ON edges(dst_path, edge_class)",
             "CREATE INDEX links_path ON memory_session_links(path)",
