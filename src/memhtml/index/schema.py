@@ -69,6 +69,7 @@ INDEX_MIGRATIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
             " VALUES('delete', old.id, old.fts_text);"
             " INSERT INTO files_fts(rowid, fts_text) VALUES(new.id, new.fts_text); END",
             "CREATE INDEX files_type ON files(memory_type, path) WHERE archived = 0",
+            "CREATE INDEX files_archived_type ON files(memory_type, path) WHERE archived = 1",
             "CREATE INDEX files_workspace ON files(workspace, path) WHERE workspace IS NOT NULL",
             "CREATE INDEX files_para ON files(para, path)",
             # The arms of search walk these two, live and archived files apart; the type comes
