@@ -316,6 +316,57 @@ class CommandRunner:
         )
 
 
+class ReadOnlyRunner(CommandRunner):
+    """`exec` of the whole program over one store: of a commit whose tree is one layer or two."""
+
+    def __init__(self, world: World, backend: str, layers: int) -> None:
+        self._sha = {1: "HEAD~1", 2: "HEAD"}[layers]
+        super().__init__(world, f"{backend}-{layers}")
+        self.watched = (*self.watched, f"{self._store}/.memhtml/sandbox/delta")
+
+    def _make_store(self) -> None:
+        """As the other runner's, with records enough that one more is a delta and no new base."""
+        super()._make_store()
+        self._backend = self._backend.partition("-")[0]
+        for stage, names in (("more", range(40)), ("last", [40])):
+            for number in names:
+                path = f"areas/inbox/filler-{number}.html"
+                text = SEED["areas/inbox/a.html"].replace("gateway", f"filler {number}")
+                self._write(path, text)
+            self._command(["git", "-C", self._store, "add", "-A"])
+            self._command(["git", "-C", self._store, "commit", "-q", "-m", stage])
+        self._memhtml("exec", "--repo", self._store, "--sha", "HEAD~1", "--script", "0")
+
+    def _write(self, path: str, text: str) -> None:
+        file, uid = Path(self._store, path), self._caller.world.uid
+        file.write_text(text)
+        if uid is not None:
+            os.chown(file, uid, uid)
+
+    def run(self, case: Case, *, secret: str) -> Report:
+        script = Path(self._caller.world.path, "tmp", "script")
+        script.write_text(case.script)
+        timeout = ("--timeout-ms", str(case.timeout_ms))
+        words = ("exec", "--repo", self._store, "--sha", self._sha, "--lang", case.lang)
+        done = self._memhtml(*words, "--file", str(script), *timeout, secret=secret)
+        script.unlink()
+        data = done.envelope.get("data", {})
+        return Report(
+            exit_code=data.get("exitCode"),
+            timed_out=data.get("timedOut"),
+            stdout=data.get("stdout", ""),
+            stderr=data.get("stderr", "") + done.answer["errors"],
+            ops=None,
+            rejected=None,
+            appended=None,
+            left=done.answer["left"],
+            mounts=done.answer["mounts"],
+            wall_ms=done.answer["wall_ms"],
+            peak_mib=done.answer["peak_mib"],
+            error=done.envelope.get("error", None if data else done.answer["errors"]),
+        )
+
+
 class _Done(NamedTuple):
     answer: dict[str, Any]
     envelope: dict[str, Any]

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, Protocol
 
 ROOT = Path(__file__).resolve().parents[2]
 OWN = ROOT / "sandbox/escapes"
+READ_ONLY = OWN / "read-only"
 SHARED = ROOT.parent / "shared/cases/escapes.json"
 TIMEOUT_MS = 20_000
 SECRET_NAME = "MEMHTML_TEST_SECRET"
@@ -131,9 +132,9 @@ def _shared(raw: Mapping[str, Any]) -> Case:
     )
 
 
-def own_cases() -> list[Case]:
-    """The cases of `sandbox/escapes`, from the comment lines that each file starts with."""
-    return [_own(path) for path in sorted(OWN.iterdir()) if path.suffix in (".sh", ".js")]
+def own_cases(folder: Path = OWN) -> list[Case]:
+    """The cases of a folder, from the comment lines that each file starts with."""
+    return [_own(path) for path in sorted(folder.iterdir()) if path.suffix in (".sh", ".js")]
 
 
 def _own(path: Path) -> Case:

@@ -46,11 +46,12 @@ def _holds(out: str, data: bytes) -> bool:
         descriptor = os.open(out, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError:
         return False
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(descriptor)  # `open` below would refuse a folder with an error of its own.
+        return False
     with open(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode) or found.st_size != len(data):
-            return False
-        return file.read(len(data) + 1) == data
+        return found.st_size == len(data) and file.read(len(data) + 1) == data
 
 
 def _write(out: str, shown: str, data: bytes) -> None:
