@@ -72,11 +72,12 @@ INDEX_MIGRATIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "CREATE INDEX files_archived_type ON files(memory_type, path) WHERE archived = 1",
             "CREATE INDEX files_workspace ON files(workspace, path) WHERE workspace IS NOT NULL",
             "CREATE INDEX files_para ON files(para, path)",
-            # The arms of search walk these two, live and archived files apart; the type comes
-            # last so that a scope of types is judged without reading the row.
-            "CREATE INDEX files_updated ON files(archived, updated_at DESC, path, memory_type)",
+            # The arms of search walk these two, live and archived files apart. What a scope of
+            # types or of an instant asks comes last, so that no row is read to be passed over.
+            "CREATE INDEX files_updated ON files(archived, updated_at DESC, path, memory_type,"
+            " valid_from, event_at, created_at, valid_until)",
             "CREATE INDEX files_recency ON files(archived, coalesce(event_at, updated_at) DESC,"
-            " path, memory_type)",
+            " path, memory_type, valid_from, event_at, created_at, valid_until)",
             "CREATE INDEX files_event ON files(event_at)",
             "CREATE INDEX files_session ON files(session_id)",
             "CREATE INDEX files_until ON files(valid_until) WHERE archived = 0",
