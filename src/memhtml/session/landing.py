@@ -139,10 +139,11 @@ def build(job: Job, log: Log, staged: Staged) -> Built:
 
 def land(job: Job, log: Log, built: Built) -> Outcome:
     """Steps 5 to 10, under the checkout lock."""
-    from memhtml.store import checkout
+    from memhtml.store import checkout, unfinished
 
     with checkout_lock(job.root) as shared:
         on_step("checkout-locked")
+        unfinished.settle(job.repo)
         followed = refs.checked_out(job.root) == job.target
         if followed:
             dirty = checkout.dirty(job.repo, log.base_sha, built.staged.paths)

@@ -50,8 +50,16 @@ def git_command(root: str) -> list[str]:
     return ["git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-C", root]
 
 
-def run_git(root: str, *arguments: str, stdin: bytes = b"", changes: bool = False) -> GitRun:
+def run_git(
+    root: str,
+    *arguments: str,
+    stdin: bytes = b"",
+    changes: bool = False,
+    index_file: str | None = None,
+) -> GitRun:
     """Run `git` on the repository whose work tree is `root`, and wait for its end.
+
+    `index_file` is the index it works on instead of the work tree's own.
 
     With `changes` the child is one that moves a ref or the index: it keeps the locks this process
     holds even when this process is killed, and a lost lock is the `StorageError` that the lock
@@ -64,7 +72,7 @@ def run_git(root: str, *arguments: str, stdin: bytes = b"", changes: bool = Fals
             from memhtml.store.lock import kept_by_child
 
             locks = stack.enter_context(kept_by_child())
-        child = _start(root, arguments, locks)
+        child = _start(root, arguments, locks, index_file)
     with child:
         return _answer(child, stdin)
 
@@ -85,16 +93,21 @@ def asking(root: str, *arguments: str) -> Iterator[Callable[[], GitRun]]:
                 child.kill()
 
 
-def _start(root: str, arguments: Sequence[str], locks: tuple[int, ...]) -> subprocess.Popen[bytes]:
+def _start(
+    root: str, arguments: Sequence[str], locks: tuple[int, ...], index_file: str | None = None
+) -> subprocess.Popen[bytes]:
     import subprocess  # 9 ms: most calls need no child.
 
+    env = git_env(root)
+    if index_file is not None:
+        env["GIT_INDEX_FILE"] = index_file
     try:
         return subprocess.Popen(
             [*git_command(root), *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=git_env(root),
+            env=env,
             pass_fds=locks,
         )
     except OSError as error:

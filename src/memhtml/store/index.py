@@ -134,7 +134,7 @@ def set_entries(
         words += ["--cacheinfo", f"{mode:o},{oid},{path}"]
     if marked:
         words += ["--skip-worktree", *(f"./{path}" for path, _side in marked)]
-    lines = b"".join(_info_line(*item) for item in ordered if item not in marked)
+    lines = entry_lines(dict(item for item in ordered if item not in marked))
     while True:
         wait.until_free()
         # Written out in full: git 2.39 loses entries of a sparse index in such a call.
@@ -147,6 +147,12 @@ def set_entries(
         wait.pause()
     if "gnoring path" in run.stderr:  # git leaves a bad path out and calls that success.
         raise MemhtmlError("ERR_GIT", "git update-index refused a path of this commit")
+
+
+def entry_lines(entries: Mapping[str, Side | None]) -> bytes:
+    """The lines of `git update-index -z --index-info`, removals first: they may make room."""
+    ordered = sorted(entries.items(), key=lambda item: item[1] is not None)
+    return b"".join(_info_line(*item) for item in ordered)
 
 
 def _info_line(path: str, side: Side | None) -> bytes:

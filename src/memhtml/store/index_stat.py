@@ -67,7 +67,11 @@ def remove_left_overs(git_dir: str) -> None:
     """Remove what a killed `fill_in` left, `index.lock` when it is one of its files."""
     lock = os.path.join(git_dir, "index.lock")
     try:
-        names = [name for name in os.listdir(git_dir) if is_temporary_name(name)]
+        every = os.listdir(git_dir)
+        for name in every:
+            if is_temporary_name(name.removesuffix(".lock")) and name.endswith(".lock"):
+                os.unlink(os.path.join(git_dir, name))  # Of a git child that wrote a new index.
+        names = [name for name in every if is_temporary_name(name)]
         for name in names:
             aside = os.path.join(git_dir, name)
             if os.path.exists(lock) and os.path.samefile(aside, lock):

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, NamedTuple
 
 from memhtml import log as report
 from memhtml.errors import MemhtmlError, StorageError
 from memhtml.store import refs, unfinished
 from memhtml.store.compare import agreeing, bit_agrees
+from memhtml.store.index_hold import HeldIndex
 from memhtml.store.lock import DirectoryLock, checkout_lock
 from memhtml.store.pack import object_id
 from memhtml.store.repo import MODE_EXECUTABLE, MODE_FILE, Repo
-from memhtml.store.unfinished import EMPTY_TREE, Pending, Standing
+from memhtml.store.unfinished import EMPTY_TREE, Pending, Standing, side_at
 from memhtml.store.worktree import WorkTree
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 TRIES = 8
 """How often a call starts again because somebody else's commit moved the branch."""
+
+PATIENCE = 2
+"""After so many tries the index lock is held from the start."""
 
 
 def no_step(name: str) -> None:
@@ -51,6 +55,10 @@ class _Built(NamedTuple):
     entries: dict[str, Side | None]
     before: dict[str, Standing]
     contents: dict[str, bytes]
+    sides: dict[str, Side | None]
+    """What each path of the call has in the commit."""
+    index_seen: tuple[int, int, int] | None
+    """The index that was looked at."""
 
 
 @contextmanager
@@ -122,13 +130,20 @@ class Landing:
         way or the disk refuses, `MemhtmlError` `ERR_GIT`, or `ERR_DIRTY_TREE` when a merge is open
         at a path or somebody writes there at this moment. Everything is then as it was.
         """
-        paths = sorted({*writes, *removals})
-        for _ in range(TRIES):
-            built = self._build(writes, removals, message)
-            if self._land(built, message.partition("\n")[0]):
-                self.head = built.sha or self.head
-                return built.sha
-            self._follow_branch(paths)
+        taken = False
+        for attempt in range(TRIES):
+            held = HeldIndex(self.root)
+            # Somebody who commits again and again would always be faster: then git waits for us.
+            with held.taken() if attempt >= PATIENCE else nullcontext():
+                built = self._build(writes, removals, message)
+                landed = self._land(built, held, message.partition("\n")[0])
+            if not landed:
+                taken |= self._follow_branch(built)
+                continue
+            if built.sha is None:
+                return self.head if taken else None
+            self.head = built.sha
+            return built.sha
         raise MemhtmlError("ERR_GIT", "the branch keeps moving; run the same call again")
 
     # --- building ------------------------------------------------------------------------------
@@ -145,16 +160,17 @@ class Landing:
         with commits.asking_identity(self.repo) as identity:
             tree = build_tree(self.repo, self.head, writes, removals)
             contents = {object_id("blob", data): data for data in writes.values()}
-            sides = {path: (MODE_FILE, object_id("blob", data)) for path, data in writes.items()}
-            paths = sorted({*writes, *removals})
+            sides: dict[str, Side | None] = dict.fromkeys(removals)
+            sides |= {path: (MODE_FILE, object_id("blob", data)) for path, data in writes.items()}
+            paths = sorted(sides)
+            seen = index.signature(self.root)
             state = index.staged(self.root, self.head or EMPTY_TREE, paths)
             _refuse_open_merge([*state.unmerged, *state.crossing])
-            built = _Built(
-                self._commit_of(tree, message, identity), self.head, [], {}, {}, contents
-            )
+            sha = self._commit_of(tree, message, identity)
+            built = _Built(sha, self.head, [], {}, {}, contents, sides, seen)
         stash: dict[str, bytes] = {}
         for path in paths:
-            committed, new = self._committed(path), sides.get(path)
+            committed, new = self._committed(path), sides[path]
             file = self._file(path, committed, stash)
             staged = state.entries.get(path, committed)
             if file != committed or staged != committed:
@@ -203,14 +219,12 @@ class Landing:
 
     def _committed(self, path: str) -> Side | None:
         """What the last commit has at `path`, folders left out."""
-        entry = self.repo.entry(self.head, path) if self.head is not None else None
-        return None if entry is None or entry.kind == "tree" else (entry.mode, entry.oid)
+        return None if self.head is None else side_at(self.repo, self.head, path)
 
     # --- moving --------------------------------------------------------------------------------
 
-    def _land(self, built: _Built, subject: str) -> bool:
+    def _land(self, built: _Built, held: HeldIndex, subject: str) -> bool:
         """Move files, index and branch; False when the branch had moved, all put back."""
-        from memhtml.store import index
         from memhtml.store.journey import Journey, fill_in_stats
 
         if built.sha is None and not built.moves and not built.entries:
@@ -218,15 +232,13 @@ class Landing:
         self._lock.refresh()
         pending = self._note(built)
         journey = Journey(self.repo, self._files, lambda path: on_step(path), built.contents)
-        wait = index.LockWait(self.root)
         try:
-            wait.until_free()
+            on_step("noted")
+            held.until_free()
             journey.run(built.moves)
             on_step("moved")
-            index.set_entries(self.root, built.entries, wait)
-            on_step("staged")
-            self._lock.refresh()
-            swapped = pending is None or self._swap(pending, subject)
+            with held.taken():
+                swapped = self._move_branch(built, pending, held, subject)
         except BaseException as error:
             self._undo(journey, pending)
             if isinstance(error, OSError):
@@ -235,10 +247,38 @@ class Landing:
         if not swapped:
             self._undo(journey, pending)
             return False
-        on_step("swapped")
-        fill_in_stats(self._files, wait.git_dir, built.moves, journey.placed)
+        fill_in_stats(self._files, held.git_dir, built.moves, journey.placed)
         journey.finish()
         unfinished.remove_note(self.root)
+        return True
+
+    def _move_branch(
+        self, built: _Built, pending: Pending | None, held: HeldIndex, subject: str
+    ) -> bool:
+        """Index, then branch, while nobody else's git can stage or commit."""
+        from memhtml.store import index
+
+        if index.signature(self.root) != built.index_seen:
+            state = index.staged(self.root, built.old or EMPTY_TREE, built.sides)
+            _refuse_open_merge([*state.unmerged, *state.crossing])
+            for path in built.sides:
+                committed = self._committed(path)
+                before = built.before.get(path, Standing(committed, committed)).staged
+                if state.entries.get(path, committed) != before:
+                    raise MemhtmlError("ERR_DIRTY_TREE", f"{path} was staged at this moment")
+        held.set_entries(built.entries)
+        on_step("staged")
+        try:
+            self._lock.refresh()
+            moved = pending is None or self._swap(pending, subject)
+        except BaseException:
+            if pending is None or not self._landed(pending):
+                held.put_back()
+            raise
+        if not moved:
+            held.put_back()
+            return False
+        on_step("swapped")
         return True
 
     def _note(self, built: _Built) -> Pending | None:
@@ -249,7 +289,6 @@ class Landing:
             unfinished.write_note(self.root, pending)
         except OSError as error:
             raise _storage(error) from error
-        on_step("noted")
         return pending
 
     def _swap(self, pending: Pending, subject: str) -> bool:
@@ -277,15 +316,25 @@ class Landing:
         now = refs.head_commit(self.root)
         return now is not None and self.repo.is_ancestor(pending.new, now)
 
-    def _follow_branch(self, paths: Collection[str]) -> None:
-        """Stand on the commit that somebody else landed meanwhile, when it left our paths alone."""
+    def _follow_branch(self, built: _Built) -> bool:
+        """Stand on the commit that somebody else landed meanwhile, when it left our paths alone.
+
+        True when that commit holds some of ours: whoever commits all that is staged, at the moment
+        when ours is, takes it along.
+        """
         if refs.checked_out(self.root) != self.ref:
             raise MemhtmlError("ERR_GIT", "another branch was checked out meanwhile; run it again")
-        before = {path: self._committed(path) for path in paths}
+        taken = False
+        before = {path: self._committed(path) for path in built.sides}
         self.head = refs.head_commit(self.root)
-        for path in paths:
-            if self._committed(path) != before[path]:
+        for path, side in built.sides.items():
+            now = self._committed(path)
+            if now == before[path]:
+                continue
+            if now != side:
                 raise MemhtmlError("ERR_GIT", f"another commit changed {path}; run it again")
+            taken = True
+        return taken
 
 
 def _refuse_open_merge(paths: Collection[str]) -> None:

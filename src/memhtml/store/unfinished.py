@@ -85,6 +85,10 @@ def settle(repo: Repo) -> None:
     """
     if not os.path.lexists(note_path(repo.root)):
         return
+    from memhtml.store.index import LockWait
+    from memhtml.store.index_stat import remove_left_overs
+
+    remove_left_overs(LockWait(repo.root).git_dir)
     pending = _read_note(repo.root)
     if pending is not None and not _landed(repo, pending):
         from memhtml.store import refs
@@ -138,20 +142,30 @@ def _entries_back(
 
 
 def _ways_back(repo: Repo, pending: Pending) -> Iterator[tuple[Move, Side | None]]:
-    """Each path's move back, and what its index entry was."""
+    """Each path's move back, and what its index entry was.
+
+    A path that the branch has by now as the write left it stays: somebody committed it meanwhile.
+    """
     from memhtml.store.journey import Move
 
+    tip = _tip(repo, pending)
     met = set()
     for change in _changes(repo, pending):
         met.add(change.path)
+        if tip != pending.old and tip is not None and side_at(repo, tip, change.path) == change.new:
+            continue
         stood = pending.others.get(change.path, Standing(change.old, change.old))
         yield Move(change.path, change.new, stood.file), stood.staged
     # A file that somebody had edited to be what the commit writes, or had removed beforehand.
     for path, stood in pending.others.items():
         if path not in met:
-            entry = repo.entry(pending.new, path)
-            side = None if entry is None or entry.kind == "tree" else (entry.mode, entry.oid)
-            yield Move(path, side, stood.file), stood.staged
+            yield Move(path, side_at(repo, pending.new, path), stood.file), stood.staged
+
+
+def side_at(repo: Repo, commit: str, path: str) -> Side | None:
+    """What a commit has at `path`, folders left out."""
+    entry = repo.entry(commit, path)
+    return None if entry is None or entry.kind == "tree" else (entry.mode, entry.oid)
 
 
 def _changes(repo: Repo, pending: Pending) -> Iterator[Change]:
@@ -165,12 +179,16 @@ def _changes(repo: Repo, pending: Pending) -> Iterator[Change]:
 
 
 def _landed(repo: Repo, pending: Pending) -> bool:
+    tip = _tip(repo, pending)
+    return tip is not None and repo.is_ancestor(pending.new, tip)
+
+
+def _tip(repo: Repo, pending: Pending) -> str | None:
     from memhtml.store import refs
 
-    tip = (
-        refs.head_commit(repo.root) if pending.ref is None else refs.resolve(repo.root, pending.ref)
-    )
-    return tip is not None and repo.is_ancestor(pending.new, tip)
+    if pending.ref is None:
+        return refs.head_commit(repo.root)
+    return refs.resolve(repo.root, pending.ref)
 
 
 def _read_note(root: str) -> Pending | None:

@@ -12,7 +12,9 @@ from tests.support.head import dump, dump_file
 from tests.support.session import (
     changed_in,
     checkout_state,
+    die,
     git,
+    in_child,
     land,
     log_subjects,
     make_store,
@@ -382,3 +384,18 @@ def test_texts_beyond_a_few_mebibytes_are_not_kept_for_the_head_database(
     built = build_private("refs/heads/main", tip(store), Repo(store))
     assert dump_file(answer["snapshot"]["path"]) == dump(built)
     built.close()
+
+
+def test_a_commit_takes_back_what_a_killed_direct_write_left(store: str) -> None:
+    from memhtml.store import land as direct
+
+    def killed() -> None:
+        direct.on_step = lambda name: die() if name == "staged" else None
+        with direct.landing(store) as hold:
+            hold.commit({"areas/inbox/c.html": b"left\n"}, (), "memhtml(write): c\n")
+
+    in_child(killed)
+    start_log(store, "s1", [put_op("one")])
+    assert land(store, "s1")["kind"] == "committed"
+    assert git(store, "status", "--porcelain") == ""
+    assert not os.path.exists(os.path.join(store, "areas/inbox/c.html"))
