@@ -81,7 +81,7 @@ class RemoteEmbedder:
         try:
             rows = _rows(json.loads(answer), len(texts))
             vectors = [self._vector(row) for row in rows]
-        except (ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
+        except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError) as error:
             raise self._failure(f"its answer is no list of vectors ({error})") from error
         return vectors
 

@@ -20,7 +20,7 @@ from memhtml.store.child import git_failed, run_git
 LOCAL = b".memhtml"
 SHARED = (b".memhtml/state/", b".memhtml/sleep/")
 """What a store does commit (spec `format` §1)."""
-LINKS_REFUSED = ("", "/sandbox", "/snapshots", "/sessions")
+LINKS_REFUSED = ("", "/sandbox", "/snapshots", "/sessions", "/vectors")
 
 # No name from here on is of interest: `0` follows `/`.
 _BEHIND = LOCAL + b"0"
