@@ -76,7 +76,7 @@ class Index:
         code = sqlite.code_of(error)
         if code in sqlite.BUSY:
             return StorageError("index.locked", "another process keeps it locked")
-        if code in sqlite.DAMAGED:
+        if is_damage(error):
             return state_open(self.root, "it is damaged") if self._state_is_bad() else damaged()
         if code in sqlite.UNREACHABLE:
             return StorageError("index.open", str(error))
@@ -184,6 +184,18 @@ def has_state_file(root: str) -> bool:
 def damaged() -> StorageError:
     """The failure on an index whose content is wrong."""
     return index_open("it is damaged")
+
+
+def is_damage(error: BaseException | None) -> bool:
+    """Whether SQLite's error says that a file's content is wrong.
+
+    Our statements are fixed, so a table or a column that is missing was lost.
+    """
+    if not isinstance(error, sqlite3.Error):
+        return False
+    return sqlite.code_of(error) in sqlite.DAMAGED or str(error).startswith(
+        ("no such table", "no such column")
+    )
 
 
 def index_open(why: str) -> StorageError:

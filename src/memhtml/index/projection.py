@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import _sqlite3 as sqlite3  # As in `sqlite`.
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from memhtml.index.chunking import Chunk, chunks_of
@@ -15,7 +16,7 @@ from memhtml_format import paths, vocab
 from memhtml_format.text import split_entity, trim
 
 if TYPE_CHECKING:
-    from memhtml_format.record import Detail
+    from memhtml_format.record import Detail, Record
 
 __all__ = ["Chunk", "chunks_of", "is_indexable", "move", "place", "remove", "write_detail"]
 
@@ -61,18 +62,22 @@ COLUMNS = (
     "body_text",
     "fts_text",
 )
-_UPSERT = (
-    f"INSERT INTO files({', '.join(COLUMNS)}) VALUES({', '.join('?' * len(COLUMNS))})"
-    " ON CONFLICT(path) DO UPDATE SET "
-    + ", ".join(f"{name} = excluded.{name}" for name in COLUMNS[1:])
+_FILES = f"INSERT INTO files({', '.join(COLUMNS)}) VALUES({', '.join('?' * len(COLUMNS))})"
+_UPSERT = f"{_FILES} ON CONFLICT(path) DO UPDATE SET " + ", ".join(
+    f"{name} = excluded.{name}" for name in COLUMNS[1:]
 )
-_EDGE = (
-    "INSERT INTO edges(src_path, rel, dst_path, edge_class, derived, strength, provenance,"
-    " created_at) VALUES(?, ?, ?, ?, 0, 1.0, 'authored', ?)"
+_CHILDREN = {
+    "file_tags": "INSERT OR IGNORE INTO file_tags VALUES(?, ?)",
+    "file_entities": "INSERT OR IGNORE INTO file_entities VALUES(?, ?, ?)",
+    "file_facets": "INSERT INTO file_facets VALUES(?, ?, ?, ?)",
+    "file_citations": "INSERT INTO file_citations VALUES(?, ?, ?)",
+    "chunks": "INSERT OR IGNORE INTO chunks VALUES(?, ?, ?, ?, ?, ?)",
+    "edges": "INSERT INTO edges(src_path, rel, dst_path, edge_class, derived, strength,"
+    " provenance, created_at) VALUES(?, ?, ?, ?, 0, 1.0, 'authored', ?)"
     # What a person wrote down takes the place of what was mined.
     " ON CONFLICT(src_path, rel, dst_path) DO UPDATE SET derived = 0, strength = 1.0,"
-    " provenance = 'authored', src_hash = NULL, dst_hash = NULL, created_at = excluded.created_at"
-)
+    " provenance = 'authored', src_hash = NULL, dst_hash = NULL, created_at = excluded.created_at",
+}
 
 
 class Place(NamedTuple):
@@ -106,33 +111,52 @@ def write_detail(
     of the writing. Derived edges of the file stay. Raises sqlite3.Error.
     """
     record = detail.record
-    path = record.path
-    _drop_children(conn, path, record.content_hash)
+    _drop_children(conn, record.path, record.content_hash)
     conn.execute(_UPSERT, _row(detail, blob_sha or record.blob_sha, at))
-    conn.executemany(
-        "INSERT OR IGNORE INTO file_tags VALUES(?, ?)",
-        [(path, tag) for tag in map(trim, record.tags) if tag],
-    )
-    conn.executemany(
-        "INSERT OR IGNORE INTO file_entities VALUES(?, ?, ?)",
-        [(path, *pair) for pair in _entities(detail)],
-    )
-    conn.executemany(
-        "INSERT INTO file_facets VALUES(?, ?, ?, ?)",
-        [(path, facet.name, facet.value, facet.number) for facet in record.facets],
-    )
-    conn.executemany(
-        "INSERT INTO file_citations VALUES(?, ?, ?)",
-        [(path, text, href) for text, href in detail.citations],
-    )
-    conn.executemany(_EDGE, _edges(detail))
-    conn.executemany(
-        "INSERT OR IGNORE INTO chunks VALUES(?, ?, ?, ?, ?, ?)",
-        [
-            (path, chunk.ordinal, chunk.id, record.content_hash, chunk.text, len(chunk.text))
-            for chunk in chunks_of(record.content_hash, record.body_text)
-        ],
-    )
+    for table, rows in _children(detail):
+        if rows:
+            conn.executemany(_CHILDREN[table], rows)
+
+
+class Rows:
+    """Rows of many files for tables that are empty and have no triggers yet.
+
+    `at` is the stamp of the writing. Ids ascend, which the full-text table likes.
+    """
+
+    def __init__(self, at: str) -> None:
+        self._at = at
+        self._next_id = 1
+        self._files: list[tuple[object, ...]] = []
+        self._texts: list[tuple[object, ...]] = []
+        self._duplicates: list[tuple[str, ...]] = []
+        self._children: dict[str, list[tuple[object, ...]]] = {table: [] for table in _CHILDREN}
+
+    def add(self, detail: Detail) -> None:
+        """Queue a file; its path must be free."""
+        row = _row(detail, detail.record.blob_sha, self._at)
+        self._files.append((self._next_id, *row))
+        self._texts.append((self._next_id, row[-1]))
+        self._next_id += 1
+        for table, rows in _children(detail):
+            self._children[table] += rows
+
+    def add_duplicate(self, record: Record) -> None:
+        """Queue a file whose article another one already brought."""
+        self._duplicates.append((record.path, record.content_hash, record.blob_sha))
+
+    def insert(self, conn: sqlite3.Connection) -> None:
+        """Write what is queued. Raises sqlite3.Error."""
+        names = f"id, {', '.join(COLUMNS)}"
+        places = ", ".join("?" * (len(COLUMNS) + 1))
+        conn.executemany(f"INSERT INTO files({names}) VALUES({places})", self._files)
+        conn.executemany("INSERT INTO files_fts(rowid, fts_text) VALUES(?, ?)", self._texts)
+        conn.executemany("INSERT INTO duplicates VALUES(?, ?, ?)", self._duplicates)
+        for table, rows in self._children.items():
+            conn.executemany(_CHILDREN[table], rows)
+            rows.clear()
+        for queue in (self._files, self._texts, self._duplicates):
+            queue.clear()
 
 
 def remove(conn: sqlite3.Connection, path: str) -> None:
@@ -206,6 +230,24 @@ def _row(detail: Detail, blob_sha: str, at: str) -> tuple[object, ...]:
     )
 
 
+def _children(detail: Detail) -> Iterator[tuple[str, list[tuple[object, ...]]]]:
+    """The rows of each child table, and the authored edges."""
+    record = detail.record
+    path, content_hash = record.path, record.content_hash
+    yield "file_tags", [(path, tag) for tag in map(trim, record.tags) if tag]
+    yield "file_entities", [(path, *pair) for pair in _entities(detail)]
+    yield "file_facets", [(path, f.name, f.value, f.number) for f in record.facets]
+    yield "file_citations", [(path, text, href) for text, href in detail.citations]
+    yield "edges", _edges(detail)
+    yield (
+        "chunks",
+        [
+            (path, chunk.ordinal, chunk.id, content_hash, chunk.text, len(chunk.text))
+            for chunk in chunks_of(content_hash, record.body_text)
+        ],
+    )
+
+
 def _entities(detail: Detail) -> list[tuple[str, str]]:
     """Type and name of each entity; one that does not split has the type `unknown`."""
     record = detail.record
@@ -213,7 +255,7 @@ def _entities(detail: Detail) -> list[tuple[str, str]]:
     return [split_entity(value) or ("unknown", value) for value in values if value]
 
 
-def _edges(detail: Detail) -> list[tuple[str, ...]]:
+def _edges(detail: Detail) -> list[tuple[object, ...]]:
     """The authored edges; one that points at its own file is none.
 
     They are as old as the file's last change, which is what a rebuild can know as well.

@@ -1,0 +1,181 @@
+"""Fills `index.db` from one commit, everything anew (spec `retrieval` §4.1, steps 2 to 5).
+
+Tables are dropped and made again without their indexes, which come when the rows are in: a quarter
+of the time. Until the end `head_sha` is NULL, so that whoever finds a half-built index says so.
+"""
+
+from __future__ import annotations
+
+import _sqlite3 as sqlite3  # As in `sqlite`.
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from memhtml.index import projection, sqlite
+from memhtml.index.schema import INDEX_MIGRATIONS
+from memhtml.store.repo import FILE_MODES
+from memhtml_format.instants import second
+
+if TYPE_CHECKING:
+    from memhtml.store.repo import Repo
+    from memhtml_format.record import Detail
+
+BATCH_ROWS = 500
+PROJECTED = (
+    "files_fts",
+    "file_tags",
+    "file_entities",
+    "file_facets",
+    "file_citations",
+    "chunks",
+    "edges",
+    "duplicates",
+    "files",
+)
+"""The tables a rebuild empties, children before what they hang on."""
+
+
+class Space(NamedTuple):
+    """A vector space and its width."""
+
+    name: str
+    dim: int
+
+
+class Built(NamedTuple):
+    """What a rebuild did; `skipped` gives a reason by path."""
+
+    files: int
+    chunks: int
+    edges: int
+    preserved: int
+    skipped: dict[str, str]
+
+
+def build(
+    conn: sqlite3.Connection, repo: Repo, head: str | None, space: Space | None, now_s: float
+) -> Built:
+    """Project every indexable blob of the commit `head`, none on a branch without one.
+
+    The caller holds the writer's lock. Vectors of `space` whose chunk is still there are kept.
+    Raises `StorageError` `index.locked`, `MemhtmlError` `ERR_GIT` and sqlite3.Error.
+    """
+    conn.execute("PRAGMA foreign_keys = OFF")  # Every child goes and comes with its file.
+    try:
+        later = _emptied(conn, space)
+        skipped = _project(conn, repo, head, second(now_s)) if head else {}
+        for statement in later:
+            with sqlite.writing(conn):
+                conn.execute(statement)
+    finally:
+        conn.execute("PRAGMA foreign_keys = ON")
+    preserved = _keep_vectors(conn, space)
+    with sqlite.writing(conn):
+        if head is None:
+            conn.execute("DELETE FROM index_state")
+        else:
+            stamp = second(now_s)
+            conn.execute(
+                "UPDATE index_state SET head_sha = ?, rebuilt_at = ?, updated_at = ?",
+                (head, stamp, stamp),
+            )
+    counts = (f"SELECT count(*) FROM {table}" for table in ("files", "chunks", "edges"))
+    files, chunks, edges = (int(conn.execute(query).fetchone()[0]) for query in counts)
+    return Built(files, chunks, edges, preserved, skipped)
+
+
+def _emptied(conn: sqlite3.Connection, space: Space | None) -> list[str]:
+    """Step 2, in one transaction; answers the indexes and triggers that are still to be made."""
+    made, later = _definitions()
+    with sqlite.writing(conn):
+        conn.execute("DELETE FROM index_state")
+        conn.execute(
+            "INSERT INTO index_state(id, embed_model, embed_dim) VALUES(1, ?, ?)",
+            (space.name, space.dim) if space else (None, None),
+        )
+        for table in PROJECTED:
+            conn.execute(f"DROP TABLE IF EXISTS {table}")
+        for table in reversed(PROJECTED):
+            conn.execute(made[table])
+    return later
+
+
+def _definitions() -> tuple[dict[str, str], list[str]]:
+    """The statements that make each table, and those that make indexes, then triggers."""
+    model = sqlite3.connect(":memory:")
+    try:
+        for _name, statements in INDEX_MIGRATIONS:
+            for statement in statements:
+                model.execute(statement)
+        rows = model.execute(
+            "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL"
+        ).fetchall()
+    finally:
+        model.close()
+    made = {name: sql for kind, name, _table, sql in rows if kind == "table" and name in PROJECTED}
+    hanging = [
+        (kind, sql) for kind, _name, table, sql in rows if kind != "table" and table in PROJECTED
+    ]
+    return made, [sql for _kind, sql in sorted(hanging)]
+
+
+def _project(conn: sqlite3.Connection, repo: Repo, head: str, stamp: str) -> dict[str, str]:
+    """Steps 1 and 3. Paths come in order, so the first of equal articles is the first read."""
+    skipped: dict[str, str] = {}
+    first: dict[bytes, str] = {}
+    rows = projection.Rows(stamp)
+    for batch in _batches(_details(repo, head, skipped)):
+        with sqlite.writing(conn):
+            for detail in batch:
+                record = detail.record
+                digest = bytes.fromhex(record.content_hash.removeprefix("sha256:"))
+                holder = record.path
+                if not record.archived and record.memory_type != "task":
+                    holder = first.setdefault(digest, record.path)
+                if holder == record.path:
+                    rows.add(detail)
+                    continue
+                skipped[record.path] = f"duplicate content of {holder}"
+                rows.add_duplicate(record)
+            rows.insert(conn)
+    return skipped
+
+
+def _details(repo: Repo, head: str, skipped: dict[str, str]) -> Iterator[Detail]:
+    from memhtml_format.record import read_detail
+
+    for path, mode, oid in repo.files(head):
+        if mode not in FILE_MODES or not projection.is_indexable(path):
+            continue
+        found = read_detail(path, repo.data(oid))
+        if found.detail is None:
+            skipped[path] = "; ".join(problem.text for problem in found.problems)
+        else:
+            yield found.detail
+
+
+def _batches(details: Iterable[Detail]) -> Iterator[list[Detail]]:
+    batch: list[Detail] = []
+    for detail in details:
+        batch.append(detail)
+        if len(batch) == BATCH_ROWS:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _keep_vectors(conn: sqlite3.Connection, space: Space | None) -> int:
+    """Step 4: delete the vectors of other spaces and of chunks that are gone; count the rest."""
+    gone = [
+        row
+        for row in conn.execute(
+            "SELECT chunk_id FROM embeddings AS e WHERE e.model IS NOT ? OR NOT EXISTS"
+            "(SELECT 1 FROM chunks AS c WHERE c.chunk_id = e.chunk_id)",
+            (space.name if space else None,),
+        )
+    ]
+    for start in range(0, len(gone), BATCH_ROWS):
+        with sqlite.writing(conn):
+            batch = gone[start : start + BATCH_ROWS]
+            conn.executemany("DELETE FROM embeddings WHERE chunk_id = ?", batch)
+    return int(conn.execute("SELECT count(*) FROM embeddings").fetchone()[0])
