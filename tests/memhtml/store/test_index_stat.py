@@ -9,7 +9,7 @@ import pytest
 from tests.support.store import commit_on, git, make_repository, put_file
 
 from memhtml.errors import MemhtmlError
-from memhtml.store import checkout, index, index_stat
+from memhtml.store import checkout, index, index_stat, journey
 from memhtml.store.checkout import follow, put_back
 from memhtml.store.index_stat import fill_in
 from memhtml.store.repo import Repo
@@ -96,7 +96,7 @@ def test_a_name_too_long_for_its_length_field_is_found(store: Store) -> None:
 
 
 def test_git_reads_the_index_as_before(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkout, "fill_in", lambda *_words: False)
+    monkeypatch.setattr(journey, "fill_in", lambda *_words: False)
     store.follow()
     monkeypatch.undo()
     entries = git(store.root, "ls-files", "-s", "--debug")
