@@ -10,37 +10,41 @@ TOPICS: tuple[tuple[str, str], ...] = (
         "first-call",
         "Every call prints one JSON envelope. A success has `type` and `data`, a failure has "
         "`error`, `code` and `suggestions`; branch on `type` and `code`, never on `error`, and "
-        "try a suggestion before anything else. `memhtml init` makes a store. "
-        "`memhtml session start --id s1` opens a session on it, or export MEMHTML_SESSION and "
-        "let the first put or exec open it. `memhtml help <command>` describes one command.",
+        "try a suggestion before anything else. `memhtml init` makes a store, "
+        '`memhtml search "<words>"` looks in it, `memhtml write` adds one memory. '
+        "`memhtml help <command>` describes one command.",
     ),
     (
         "write-surfaces",
-        "Records are written through a session and in no other way. `session put` takes JSON "
-        "lines and renders the files for you. `session exec` runs a bash or node script over a "
-        "writable copy of the records at /mnt/memhtml and turns what changed into operations. "
-        "Nothing reaches git until `session commit`, which lands the whole session as one commit.",
+        "Two doors. Directly: `write`, `apply`, `correct`, `link`, `archive` and `task` each make "
+        "one commit at once and judge the format alone. Through a session: `session put` takes "
+        "JSON lines, `session exec` runs a bash or node script over a writable copy of the records "
+        "at /mnt/memhtml and turns what changed into operations; the store's write bar judges "
+        "them, and `session commit` lands them as one commit. While MEMHTML_SESSION is set, "
+        "`write`, `apply`, `correct` and `task add` are closed: use the session.",
     ),
     (
         "when-to-batch",
-        "One put of twenty lines is cheaper than twenty puts, and one script that edits many "
-        "files is one call. A commit holds at most 200 operations, and a script with its request "
-        "at most 1048576 bytes: split a larger job into several sessions, one commit each. "
-        "`--dense` keeps answers short.",
+        "One `apply` or `session put` of many lines is one call and one commit; a call for each "
+        "line is as many commits. `apply` is atomic: one refused line and nothing is written, "
+        "unless `--continue-on-error` is given. A session commit holds at most 200 operations, and "
+        "a script with its request at most 1048576 bytes. `--dense` keeps answers short.",
     ),
     (
         "conflicts",
-        "`session commit` exits 0 for every outcome; read `kind`. `rebase-needed`: the ref moved, "
-        "so run `session rebase` and commit again. `refused`: `violations` names each operation "
-        "and rule; mend it, or drop it with `--drop-refused`. `worktree-dirty`: commit or stash "
-        "the paths it lists. A new claim that rivals a live one lands all the same; both stay, "
-        "the new one links the old, and `contradictions` lists the pair.",
+        "`write` and `apply` answer `deduped` when a memory already says it. `session commit` "
+        "exits 0 for every outcome; read `kind`. `rebase-needed`: the ref moved, so run `session "
+        "rebase` and commit again. `refused`: `violations` names each operation and rule; mend it, "
+        "or drop it with `--drop-refused`. `worktree-dirty`: commit or stash the paths it lists. A "
+        "new claim that rivals a live one lands all the same; both stay, the new one links the "
+        "old, and `contradictions` lists the pair. `apply --detect-conflicts` tells beforehand.",
     ),
     (
         "authoring",
         "A record is one HTML file with one claim in a `<mark>`. Give it a title that states the "
         "fact, a type, and an entity such as service:checkout-api. Do not edit the article of a "
-        "record that is there: write the new fact under its own title, archive the old record, "
+        "record that is there: `correct` puts the new fact in place and archives the old one in "
+        "one commit; in a session write the new fact under its own title, archive the old record, "
         "and link the two with supersedes. Read `neighbors` after a put; one of them may already "
         "say it.",
     ),
@@ -51,14 +55,18 @@ TOPICS: tuple[tuple[str, str], ...] = (
         "put; adding or cutting a memhtml link or entity line in a head is a link or a label; "
         "moving a file to archive/<year>/<its path> archives it; moving it elsewhere, bytes "
         "unchanged, is a move. Anything else is listed under `rejected`. `--lang js` may import "
-        "/workspace/lib/corpus.mjs for walking records and links.",
+        "/workspace/lib/corpus.mjs for walking records and links. `memhtml exec` runs a script "
+        "over any commit, read-only, without a session.",
     ),
     (
         "recall-discipline",
-        "Look before you write. This build has no search command, so read in the sandbox: "
-        "`memhtml session exec --id s1 --script 'grep -rl <word> /mnt/memhtml'` sees every record "
-        "of the session's version and what the session added. Records under archive/ are history "
-        "and no longer hold.",
+        "Look before you write, and before you answer. `memhtml search` lists hits with what a "
+        "full read costs (`estTokens`); `memhtml recall` quotes the best of them within a budget; "
+        "`memhtml read` opens one. A hit with `supersededBy` is outdated, and records under "
+        "archive/ are history: `memhtml resolve <path>` says where a fact lives now, `--as-of` "
+        "what held at an instant. `memhtml reinforce <path> --signal positive` says that a memory "
+        "helped. Search sees the index: `memhtml index update` after a session commit or an edit "
+        "by hand.",
     ),
 )
 
