@@ -16,7 +16,32 @@ if TYPE_CHECKING:
 LONGEST_INT = 18
 LONGEST_SHOWN = 80
 LONGEST_TIMEOUT_MS = 600_000
+# The last instant whose year has four digits.
+LATEST_NOW_MS = 253_402_300_799_999
 SANDBOXED = ("exec", "session exec", "session prune", "replay")
+# What reads or writes vectors, or brings the index forward after its own commit.
+EMBEDDING = (
+    "write",
+    "apply",
+    "correct",
+    "link",
+    "archive",
+    "task add",
+    "task status",
+    "session put",
+    "search",
+    "recall",
+    "index rebuild",
+    "index update",
+    "index embed",
+    "index status",
+    "doctor",
+    "publish",
+    "state export",
+    "head search",
+    "head embed",
+)
+FLOORED = ("search", "recall", "index status", "doctor")
 TRUE_WORDS = ("true", "1", "yes")
 FALSE_WORDS = ("false", "0", "no")
 
@@ -39,6 +64,14 @@ def shortened(text: str) -> str:
 def shown(text: str) -> str:
     """A typed word in quotes, shortened."""
     return repr(shortened(text))
+
+
+def is_share(text: str) -> bool:
+    """Whether a text is a decimal from 0 to 1."""
+    from memhtml_format.text import number
+
+    value = number(text)
+    return value is not None and 0 <= value <= 1
 
 
 def value_of(
@@ -68,6 +101,8 @@ def value_of(
             command,
             flag,
         )
+    if flag.check == "facet" and raw and not _is_facet(raw):
+        raise _refused(f"--{flag.name} is {shown(raw)}; it must be name=value", command, flag)
     return raw
 
 
@@ -90,6 +125,8 @@ def _integer(flag: registry.Flag, raw: str, command: registry.Command) -> int:
     if not (digits.isascii() and digits.isdigit() and len(digits) <= LONGEST_INT):
         raise _refused(f"--{flag.name} is {shown(raw)}; it must be a whole number", command, flag)
     number = int(raw)
+    if flag.check == "not-negative" and number < 0:
+        raise _refused(f"--{flag.name} is {number}; it must be 0 or more", command, flag)
     if flag.check == "timeout" and not 1 <= number <= LONGEST_TIMEOUT_MS:
         raise _refused(
             f"--{flag.name} is {number}; it must be from 1 to {LONGEST_TIMEOUT_MS} milliseconds",
@@ -110,8 +147,33 @@ def between_flags(call: Call) -> None:
         _recording(call)
     if call.name in SANDBOXED:
         config.sandbox()
+    if call.name in EMBEDDING:
+        config.embedding()
+    if call.name in FLOORED:
+        config.coverage_floor()
+    if call.name == "head search":
+        config.embed_deadline_ms()
+    if call.name == "head snapshot":
+        _snapshot(call)
+    _writer(call)
+    if call.name == "eval discriminate":
+        _gate(call)
     if call.name == "agents-doc" and not (call.text("out") or "").strip():
         raise MemhtmlError("ERR_INVALID_FLAG", "--out is blank; it names the file to write")
+
+
+def _writer(call: Call) -> None:
+    """The rules of the commands that write outside a session (spec `cli` §10)."""
+    if call.name in ("write", "correct"):
+        from memhtml.cli import prose  # Which two commands use.
+
+        prose.check(call)
+    if call.name == "apply" and call.args and call.text("file") not in (None, "-"):
+        raise MemhtmlError(
+            "ERR_INVALID_FLAG", "the lines come from one place, not from --file and standard input"
+        )
+    if call.name == "archive" and not (call.text("reason") or "").strip():
+        raise MemhtmlError("ERR_INVALID_FLAG", "--reason is blank; it says why")
 
 
 def _one_source(call: Call) -> None:
@@ -135,6 +197,41 @@ def _recording(call: Call) -> None:
             "ERR_INVALID_FLAG",
             "--record-path says what --record <dir> keeps, and there is no --record",
         )
+
+
+def _snapshot(call: Call) -> None:
+    """Write or read, one of the two."""
+    if call.switch("write") and call.switch("read"):
+        raise MemhtmlError("ERR_INVALID_FLAG", "--write and --read exclude each other")
+    if not (call.switch("write") or call.switch("read")):
+        ways = tuple(f"memhtml {call.name} --{name}" for name in ("write", "read"))
+        raise MemhtmlError(
+            "ERR_MISSING_ARGUMENT", f"{call.name} needs --write or --read", suggestions=ways
+        )
+
+
+def _gate(call: Call) -> None:
+    """The ranges of the gate's numbers (spec `cli` §13)."""
+    for name in ("size", "probes"):
+        if call.number(name) < 1:
+            raise MemhtmlError(
+                "ERR_INVALID_FLAG", f"--{name} is {call.number(name)}; it must be 1 or more"
+            )
+    if "now" in call.given and not 0 <= call.number("now") <= LATEST_NOW_MS:
+        raise MemhtmlError(
+            "ERR_INVALID_FLAG",
+            f"--now is {call.number('now')}; it must be from 0 to {LATEST_NOW_MS} milliseconds",
+        )
+    floor = call.text("mrr-floor") or ""
+    if not is_share(floor):
+        raise MemhtmlError(
+            "ERR_INVALID_FLAG", f"--mrr-floor is {shown(floor)}; it must be a decimal from 0 to 1"
+        )
+
+
+def _is_facet(text: str) -> bool:
+    name, equals, _value = text.partition("=")
+    return bool(equals) and bool(name.strip())
 
 
 def _is_unicode(text: str) -> bool:

@@ -1,13 +1,11 @@
 """The four commands that create a record outside a session, and when they are closed.
 
-Spec `cli` §6.2 and `sessions` §11. This build has none of the four; their names still answer
-`ERR_SESSION_BOUND` in a bound run, so that an agent is pointed at the session commands.
+Spec `cli` §6.2 and `sessions` §11. A closed door points an agent at the session commands.
 """
 
 from __future__ import annotations
 
 from memhtml import config, policy
-from memhtml.cli import suggest
 from memhtml.errors import MemhtmlError
 
 ALWAYS = "closed"
@@ -55,16 +53,6 @@ def _policy(repo: str) -> policy.Policy:
     except MemhtmlError:
         return policy.DEFAULT
     return policy.load(root)
-
-
-def absent(door: str) -> MemhtmlError:
-    """`ERR_UNKNOWN_COMMAND` for an open door of a build that has not got it."""
-    option = "" if suggest.names_a_session() else " --id <id>"
-    return MemhtmlError(
-        "ERR_UNKNOWN_COMMAND",
-        f"this build has no command {door!r}; records are written through a session",
-        suggestions=_suggestions(door, option),
-    )
 
 
 def _suggestions(door: str, option: str) -> tuple[str, ...]:

@@ -22,11 +22,14 @@ if TYPE_CHECKING:
     from memhtml.cli.call import Call
     from memhtml.execute.script import Script
     from memhtml_format.jsonl import Line
+    from memhtml_format.render import Draft
 
 STDIN = 0
 CHUNK_BYTES = 1 << 16
 STREAM_BYTES = 16 << 20
-"""The most that is ever read of one input; also what `session put` takes."""
+"""The most that is read of a script or of the lines of `session put`."""
+BATCH_BYTES = 256 << 20
+"""The most that `apply` takes: half a million lines."""
 PIPE_WAIT_MS = 2000
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 PUT_OPS = frozenset({"write", "label", "unlabel"})
@@ -79,11 +82,7 @@ def read_lines(call: Call) -> Sequence[Line]:
 
     data, size_bytes = _read(call.text("file"), STREAM_BYTES)
     if size_bytes > STREAM_BYTES:
-        raise MemhtmlError(
-            "ERR_INVALID_FLAG",
-            f"memhtml {call.name}: one call takes at most {STREAM_BYTES} bytes of lines, "
-            "and these are more; make several calls",
-        )
+        raise _too_many_bytes(call, STREAM_BYTES)
     data = data.removeprefix(BYTE_ORDER_MARK)
     text = _utf8(data, f"memhtml {call.name}")
     try:
@@ -92,14 +91,41 @@ def read_lines(call: Call) -> Sequence[Line]:
         raise MemhtmlError(bad.code, str(bad)) from None
 
 
-def _read(file: str | None, limit_bytes: int) -> tuple[bytes, int]:
+def read_batch(call: Call) -> list[Draft]:
+    """The drafts of `apply`, all of them decoded, in order.
+
+    From `--file`, or from standard input when that is absent or `-`. Raises `MemhtmlError`:
+    `ERR_PATH_NOT_FOUND` with status 2 for an unreadable file, `ERR_INVALID_FLAG` for more than
+    256 MiB, and that or `ERR_MISSING_ARGUMENT` for the first bad line, naming it.
+    """
+    from memhtml_format.jsonl import BadLine, WriteLine, decode_lines
+
+    data, size_bytes = _read(call.text("file"), BATCH_BYTES, BATCH_BYTES)
+    if size_bytes > BATCH_BYTES:
+        raise _too_many_bytes(call, BATCH_BYTES)
+    try:
+        lines = decode_lines(data, command=call.name, judge_values=False)
+    except BadLine as bad:
+        raise MemhtmlError(bad.code, str(bad)) from None
+    return [line.draft for line in lines if isinstance(line, WriteLine)]
+
+
+def _too_many_bytes(call: Call, limit_bytes: int) -> MemhtmlError:
+    return MemhtmlError(
+        "ERR_INVALID_FLAG",
+        f"memhtml {call.name}: one call takes at most {limit_bytes} bytes of lines, "
+        "and these are more; make several calls",
+    )
+
+
+def _read(file: str | None, limit_bytes: int, most_bytes: int = STREAM_BYTES) -> tuple[bytes, int]:
     """The bytes, hardly more than `limit_bytes` of them, and how many there are in all.
 
-    A stream that is longer than `STREAM_BYTES` is read no further: its size is one more than that.
+    A stream that is longer than `most_bytes` is read no further: its size is one more than that.
     """
     if file is None or file == STANDARD_INPUT:
         try:
-            return (b"", 0) if os.isatty(STDIN) else _drain(STDIN, limit_bytes)
+            return (b"", 0) if os.isatty(STDIN) else _drain(STDIN, limit_bytes, most_bytes)
         except OSError as failure:
             if failure.errno == errno.EBADF:
                 return b"", 0
@@ -109,7 +135,7 @@ def _read(file: str | None, limit_bytes: int) -> tuple[bytes, int]:
         descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         try:
             first = _await_writer(descriptor)
-            rest, size_bytes = _drain(descriptor, limit_bytes)
+            rest, size_bytes = _drain(descriptor, limit_bytes, most_bytes)
             return first + rest, len(first) + size_bytes
         finally:
             os.close(descriptor)
@@ -138,7 +164,7 @@ def _await_writer(descriptor: int) -> bytes:
     return first
 
 
-def _drain(descriptor: int, limit_bytes: int) -> tuple[bytes, int]:
+def _drain(descriptor: int, limit_bytes: int, most_bytes: int) -> tuple[bytes, int]:
     """Read to the end; past the limit bytes are dropped, and counted as far as that is cheap."""
     state = os.fstat(descriptor)
     known_bytes = 0
@@ -152,8 +178,8 @@ def _drain(descriptor: int, limit_bytes: int) -> tuple[bytes, int]:
         size_bytes += len(chunk)
         if size_bytes > limit_bytes and known_bytes >= size_bytes:
             return b"".join(parts), known_bytes
-        if size_bytes > STREAM_BYTES:
-            return b"".join(parts), STREAM_BYTES + 1
+        if size_bytes > most_bytes:
+            return b"".join(parts), most_bytes + 1
     return b"".join(parts), size_bytes
 
 

@@ -98,7 +98,7 @@ def _bare(token: str, following: str | None, types: dict[str, str]) -> Given:
     if kind == "boolean" or negated:
         stray = following if following and following.lower() in STRAY_WORDS else None
         return Given(name[3:] if negated else name, not negated, token, stray)
-    if kind is None and name not in registry.DOOR_VALUE_FLAGS:
+    if kind is None:
         return Given(name, True, token)
     if following is None or following.startswith("--"):
         return Given(name, None, token)
@@ -125,8 +125,6 @@ def command_of(scanned: Scan) -> tuple[registry.Command, list[str]]:
     command, count = registry.find(words)
     if command is not None:
         return command, words[count:]
-    if door is not None:
-        raise doors.absent(door)
     raise unknown_command(words, "")
 
 

@@ -144,31 +144,8 @@ USAGE_ERROR_CODES = (
     "ERR_SESSION_BOUND",
 )
 
-# The commands that create a record outside a session. This build has none of them, and answers
-# `ERR_SESSION_BOUND` to their names all the same (spec `cli` §3.3).
+# The commands that create a record outside a session, which a policy may close (spec `cli` §6.2).
 DOORS = ("write", "apply", "correct", "task add")
-# Their flags that take a value, so that `write --title "task add"` is still read as `write`.
-DOOR_VALUE_FLAGS = frozenset(
-    {
-        "article-html",
-        "body",
-        "claim",
-        "confidence",
-        "due",
-        "entity",
-        "importance",
-        "path",
-        "prompt-id",
-        "reason",
-        "session-id",
-        "status",
-        "tag",
-        "title",
-        "turn-uuid",
-        "type",
-        "workspace",
-    }
-)
 
 
 def flag_types() -> dict[str, str]:
