@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Chunk", "chunks_of", "is_indexable", "move", "place", "remove", "write_detail"]
 
+TASK = "task"
 DEFAULT_CONFIDENCE = 1.0
 DEFAULT_IMPORTANCE = 5
 DEFAULT_AUTHOR = "agent"
@@ -121,12 +122,13 @@ def write_detail(
 class Rows:
     """Rows of many files for tables that are empty and have no triggers yet.
 
-    `at` is the stamp of the writing. Ids ascend, which the full-text table likes.
+    `at` is the stamp of the writing, `next_id` the row number of the next file. Ids ascend, which
+    the full-text table likes.
     """
 
     def __init__(self, at: str) -> None:
         self._at = at
-        self._next_id = 1
+        self.next_id = 1
         self._files: list[tuple[object, ...]] = []
         self._texts: list[tuple[object, ...]] = []
         self._duplicates: list[tuple[str, ...]] = []
@@ -135,9 +137,9 @@ class Rows:
     def add(self, detail: Detail) -> None:
         """Queue a file; its path must be free."""
         row = _row(detail, detail.record.blob_sha, self._at)
-        self._files.append((self._next_id, *row))
-        self._texts.append((self._next_id, row[-1]))
-        self._next_id += 1
+        self._files.append((self.next_id, *row))
+        self._texts.append((self.next_id, row[-1]))
+        self.next_id += 1
         for table, rows in _children(detail):
             self._children[table] += rows
 
