@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 NARROW = 1_000
 TASK = "task"
 
+_TYPE_INDEXES: dict[tuple[int, ...], str] = {
+    (0,): "INDEXED BY files_type",
+    (1,): "INDEXED BY files_archived_type",
+}
+
 
 class Scope(NamedTuple):
     """What the caller asked for. Blank texts mean "not given"; `settled` drops them.
@@ -126,34 +131,32 @@ def make_filter(conn: sqlite3.Connection, scope: Scope) -> Filter:
     return found if len(ids) > NARROW else found._replace(listed=f"[{','.join(ids)}]")
 
 
-def listing(conn: sqlite3.Connection, scope: Scope) -> tuple[str, dict[str, str]]:
-    """A select of the `id` of every file in scope, driven by what narrows it most, and its values.
+def archive_listing(conn: sqlite3.Connection, scope: Scope) -> tuple[str, dict[str, str]]:
+    """A select of the `id` of every archived file that the same scope matches, and its values.
 
-    In no order; an order or a limit can be added behind it. Raises sqlite3.Error.
+    `as_of` does not count. Raises sqlite3.Error.
     """
-    terms = _Terms(settled(scope))
+    terms = _Terms(settled(scope)._replace(as_of=None), archived=(1,))
     return _listing(conn, terms), terms.values
 
 
 def _listing(conn: sqlite3.Connection, terms: _Terms) -> str:
+    """A select of the `id` of every file, in no order, driven by what narrows it most."""
+    rest = [terms.types, *terms.validity, *terms.archive]
     # A plus sign keeps the planner off a column's indexes: it shall walk what is named first.
-    rest = [f"+{terms.types}", *terms.validity, *([] if terms.archive_too else ["+f.archived = 0"])]
+    kept = [part if part in terms.validity else f"+{part}" for part in rest]
     if terms.children:
         driver = min(terms.children, key=lambda child: _size(conn, child, terms.values))
-        rest += [child.test for child in terms.children if child is not driver]
-        rest += [f"+{terms.workspace}"] if terms.workspace else []
+        kept += [child.test for child in terms.children if child is not driver]
+        kept += [f"+{terms.workspace}"] if terms.workspace else []
         return (
             f"SELECT DISTINCT f.id AS id FROM ({driver.select}) d"
-            f" CROSS JOIN files f ON f.path = d.path WHERE {' AND '.join(rest)}"
+            f" CROSS JOIN files f ON f.path = d.path WHERE {' AND '.join(kept)}"
         )
     if terms.workspace:
-        return f"SELECT f.id AS id FROM files f WHERE {' AND '.join([terms.workspace, *rest])}"
-    if terms.archive_too:
-        return f"SELECT f.id AS id FROM files f WHERE {' AND '.join(rest)}"
-    # The index of types holds live files only.
-    index = "INDEXED BY files_type" if terms.by_type else ""
-    parts = [terms.types, *terms.validity, "f.archived = 0"]
-    return f"SELECT f.id AS id FROM files f {index} WHERE {' AND '.join(parts)}"
+        return f"SELECT f.id AS id FROM files f WHERE {' AND '.join([terms.workspace, *kept])}"
+    index = _TYPE_INDEXES.get(terms.archived, "") if terms.by_type else ""
+    return f"SELECT f.id AS id FROM files f {index} WHERE {' AND '.join(rest)}"
 
 
 def _size(conn: sqlite3.Connection, child: _Child, values: dict[str, str]) -> int:
@@ -161,11 +164,6 @@ def _size(conn: sqlite3.Connection, child: _Child, values: dict[str, str]) -> in
     sql = f"SELECT count(*) FROM ({child.select} LIMIT {NARROW + 1})"
     found: int = conn.execute(sql, values).fetchone()[0]
     return found
-
-
-def archived_scope(scope: Scope) -> Scope:
-    """The scope of the pointer that an empty answer gives: the same, with the archive."""
-    return settled(scope)._replace(include_archived=True, as_of=None)
 
 
 def entity_halves(reference: str) -> tuple[str, str]:
@@ -176,9 +174,12 @@ def entity_halves(reference: str) -> tuple[str, str]:
 class _Terms:
     """The conditions of a settled scope, and the values they bind."""
 
-    def __init__(self, given: Scope) -> None:
+    def __init__(self, given: Scope, archived: tuple[int, ...] | None = None) -> None:
         self.values: dict[str, str] = {}
-        self.archive_too = given.include_archived or given.as_of is not None
+        both = given.include_archived or given.as_of is not None
+        self.archived = archived or ((0, 1) if both else (0,))
+        # Both sides together are no condition.
+        self.archive = [f"f.archived = {self.archived[0]}"] if len(self.archived) == 1 else []
         self.by_type = bool(given.memory_types)
         self.types = f"f.memory_type <> '{TASK}'"
         if given.memory_types:
@@ -199,8 +200,7 @@ class _Terms:
         """The conditions as every arm tests them."""
         parts = [self.types, *([self.workspace] if self.workspace else []), *self.validity]
         parts += [child.test for child in self.children]
-        archived = (0, 1) if self.archive_too else (0,)
-        return Filter(archived, " AND ".join(parts), None, self.values)
+        return Filter(self.archived, " AND ".join(parts), None, self.values)
 
     def _bind(self, texts: Iterable[str]) -> str:
         names = []
