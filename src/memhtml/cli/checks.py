@@ -103,6 +103,12 @@ def value_of(
         )
     if flag.check == "facet" and raw and not _is_facet(raw):
         raise _refused(f"--{flag.name} is {shown(raw)}; it must be name=value", command, flag)
+    if flag.check == "as-of" and raw.strip() and not _is_instant(raw.strip()):
+        raise _refused(
+            f"--{flag.name} is {shown(raw)}; it must be YYYY-MM-DD or YYYY-MM-DDThh:mm:ssZ",
+            command,
+            flag,
+        )
     return raw
 
 
@@ -232,6 +238,12 @@ def _gate(call: Call) -> None:
 def _is_facet(text: str) -> bool:
     name, equals, _value = text.partition("=")
     return bool(equals) and bool(name.strip())
+
+
+def _is_instant(text: str) -> bool:
+    from memhtml_format.instants import is_instant
+
+    return is_instant(text)
 
 
 def _is_unicode(text: str) -> bool:

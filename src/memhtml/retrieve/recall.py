@@ -116,9 +116,9 @@ def _quotable(conn: sqlite3.Connection, paths: Sequence[str]) -> list[Quotable]:
         f" WHERE path IN ({marks})",
         list(paths),
     )
-    found = {row[0]: row for row in rows}
+    found = {path: (path, *rest) for path, *rest in rows}
     names: dict[str, set[str]] = {}
     sql = f"SELECT path, entity_name FROM file_entities WHERE path IN ({marks})"
     for path, name in conn.execute(sql, list(paths)):
         names.setdefault(path, set()).add(name)
-    return [Quotable(*found[path], frozenset(names.get(path, ()))) for path in paths]
+    return [Quotable._make((*found[path], frozenset(names.get(path, ())))) for path in paths]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from memhtml_format.instants import is_instant
 from memhtml_format.text import is_blank, split_entity, trim
 
 if TYPE_CHECKING:
@@ -91,11 +90,6 @@ def split_facet(text: str) -> tuple[str, str] | None:
     name, equals, value = text.partition("=")
     halves = trim(name), trim(value)
     return halves if equals and all(halves) else None
-
-
-def is_as_of(text: str) -> bool:
-    """Whether the text is an instant that `as_of` takes (spec `retrieval` §6)."""
-    return is_instant(text)
 
 
 def settled(scope: Scope) -> Scope:
