@@ -102,9 +102,9 @@ def test_dropping_nulls_leaves_everything_else(value: object) -> None:
             return sum((v is None) + nulls(v) for v in each.values())
         return sum(nulls(v) for v in each) if isinstance(each, list) else 0
 
-    assert nulls(envelope.without_nulls(value)) == 0
+    assert nulls(envelope.plain(value, dense=True)) == 0
     if nulls(value) == 0:
-        assert envelope.without_nulls(value) == value
+        assert envelope.plain(value, dense=True) == value
 
 
 @pytest.fixture
@@ -171,3 +171,11 @@ def test_an_unexpected_failure_names_its_class_and_keeps_the_trace_off_the_outpu
     assert b"secret detail" not in ran.stdout
     assert "Traceback" in ran.stderr
     assert "secret detail" in ran.stderr
+
+
+def test_a_whole_number_is_printed_without_a_point() -> None:
+    data = {"score": 1.0, "half": 0.5, "big": 1e15, "none": -0.0, "list": [2.0, {"x": 3.0}]}
+    shown = envelope.success("memory.hits", data, dense=True).decode()
+    assert (
+        '"data":{"score":1,"half":0.5,"big":1000000000000000,"none":0,"list":[2,{"x":3}]}' in shown
+    )

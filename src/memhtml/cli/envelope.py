@@ -40,12 +40,11 @@ def render(value: object, *, dense: bool) -> bytes:
 
     What could steer a terminal is written as an escape, which stands for the same value.
     """
+    shown = plain(value, dense=dense)
     if dense:
-        text = json.dumps(
-            without_nulls(value), ensure_ascii=False, allow_nan=False, separators=(",", ":")
-        )
+        text = json.dumps(shown, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     else:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2)
+        text = json.dumps(shown, ensure_ascii=False, allow_nan=False, indent=2)
     return utf8(_steering_nothing(text) + "\n")
 
 
@@ -57,12 +56,21 @@ def _steering_nothing(text: str) -> str:
     return re.sub(_STEERS_TERMINALS, lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def without_nulls(value: object) -> object:
-    """The same value without object keys whose value is None; None in an array stays."""
+def plain(value: object, *, dense: bool) -> object:
+    """The same value as it is printed: a whole number without a point, as in the seed's samples.
+
+    With `dense` also without object keys whose value is None; None in an array stays.
+    """
     if isinstance(value, dict):
-        return {key: without_nulls(each) for key, each in value.items() if each is not None}
+        return {
+            key: plain(each, dense=dense)
+            for key, each in value.items()
+            if each is not None or not dense
+        }
     if isinstance(value, (list, tuple)):
-        return [without_nulls(each) for each in value]
+        return [plain(each, dense=dense) for each in value]
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
     return value
 
 
