@@ -26,9 +26,9 @@ __all__ = ["Arg", "Command", "Flag"]
 NAME = "memhtml"
 API_VERSION = "1"
 SUMMARY = (
-    "Keeps an agent's memories as small HTML files in git, written through sandboxed sessions."
+    "Keeps an agent's memories as small HTML files in git, written directly or through "
+    "sandboxed sessions, and finds them again."
 )
-
 
 DENSE = Flag(
     "dense",
