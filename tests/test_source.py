@@ -20,8 +20,9 @@ READS_ENVIRONMENT = {
     "src/memhtml/config.py",
 }
 PRINTS = {
-    # The edge, and the log lines on standard error.
+    # The edge, and on standard error a progress bar and the log lines.
     "src/memhtml/cli/main.py",
+    "src/memhtml/cli/progress.py",
     "src/memhtml/log.py",
     # Development entry points of their own: `python -m …`.
     "harvest/memhtml_harvest/replay.py",

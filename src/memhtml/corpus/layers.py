@@ -56,6 +56,23 @@ class Layers(ABC):
             paths += [p for p in delta.with_hash(content_hash) if self._visible(at, p)]
         return min(paths, default=None)
 
+    def all_with_hash(self, content_hash: str) -> list[str]:
+        """Every live record with this article, in path order."""
+        stored = self.ask(snapshot_query.live_with_hash, content_hash)
+        found = [path for path in stored if not self._hidden(path)]
+        for at, delta in enumerate(self.deltas()):
+            found += [path for path in delta.with_hash(content_hash) if self._visible(at, path)]
+        return sorted(found)
+
+    def live_hashes(self) -> bytes:
+        """The article hashes of all live records, 32 bytes each, end to end, in no order.
+
+        Walks the corpus: 30 ms at 100,000 records, for who reads all their vectors as well.
+        """
+        hidden = self._hidden if any(delta.kinds for delta in self.deltas()) else None
+        laid = [_digest(record) for record in self.laid_records() if not record.archived]
+        return self.ask(snapshot_query.live_hashes, hidden) + b"".join(laid)
+
     def rivals(self, frame_key: str) -> list[RecordRow]:
         """The live records with this frame key, in path order."""
         rows = [_row(row) for row in self.ask(snapshot_query.rivals, frame_key)]
@@ -139,6 +156,25 @@ class Layers(ABC):
         ]
         return sorted(found, key=lambda record: record.path)
 
+    def live_texts(self, after: str, characters: int) -> list[tuple[str, bytes, str]]:
+        """The next live records behind a path: (path, 32 hash bytes, text), in path order.
+
+        The text is the article's, cut at so many characters. A few hundred records at a time, none
+        at the end. Start with no path.
+        """
+        while True:
+            stored = self.ask(snapshot_query.live_texts, after, characters)
+            last = stored[-1][0] if stored else "\U0010ffff"
+            found = [row for row in stored if not self._hidden(row[0])]
+            found += [
+                (r.path, _digest(r), r.body_text[:characters])
+                for r in self.laid_records()
+                if not r.archived and after < r.path <= last
+            ]
+            if found or not stored:
+                return sorted(found)
+            after = last
+
     def matching(self) -> AbstractContextManager[Matcher]:
         """Full-text queries over the live records of this version (spec `retrieval` §20)."""
         from memhtml.store import snapshot_fts
@@ -172,6 +208,10 @@ class Base(Layers):
     @abstractmethod
     def read(self, path: str) -> bytes | None:
         """The bytes of the record at this path."""
+
+
+def _digest(record: Record) -> bytes:
+    return bytes.fromhex(record.content_hash.removeprefix("sha256:"))
 
 
 def _links(rows: Sequence[snapshot_query.Row]) -> list[Link]:

@@ -62,6 +62,20 @@ def space(embedder: Embedder) -> str:
     return f"{embedder.model_id}@{embedder.dim}"
 
 
+def checked(embedder: Embedder, vectors: Sequence[Vector], count: int) -> list[Vector]:
+    """The vectors an embedder gave for `count` texts, or `ModelUnavailable` (`retrieval` §21).
+
+    It must be as many, each as wide as the space says, and of finite numbers.
+    """
+    import numpy as np
+
+    if len(vectors) != count or any(each.shape != (embedder.dim,) for each in vectors):
+        raise ModelUnavailable(embedder.model_id, "it gave vectors of another number or width")
+    if not all(np.isfinite(each).all() for each in vectors):
+        raise ModelUnavailable(embedder.model_id, "it gave a number that is not finite")
+    return list(vectors)
+
+
 def unicode_text(text: str) -> str:
     """The text without what is no Unicode: each lone surrogate becomes a question mark."""
     return text.encode("utf-8", "replace").decode()

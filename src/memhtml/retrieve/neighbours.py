@@ -1,12 +1,12 @@
-"""The neighbours of a new record, and head search: one lexical arm over a view.
+"""The words of head search, and the fold of its two arms (spec `retrieval` §20).
 
-Spec `retrieval` §20. No vectors are read here: the report says that no embedder is bound.
+Reads no vectors and loads no numpy: what the vector arm ranked is handed in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from memhtml.retrieve.words import STOP_WORDS, words
 
@@ -27,25 +27,27 @@ class Hit(NamedTuple):
     claim: str
 
 
-def neighbours(view: Layers, title: str, claim: str, limit: int = 3) -> list[Hit]:
-    """The records of the view nearest to a new one, by its title and claim."""
-    return search_all(view, [f"{title} {claim}"], limit)[0]
-
-
 def search_all(
-    view: Layers, queries: Iterable[str], limit: int, *, now: str | None = None
+    view: Layers,
+    queries: Sequence[str],
+    limit: int,
+    *,
+    near: Sequence[Sequence[Match]] | None = None,
+    now: str | None = None,
 ) -> list[list[Hit]]:
     """The hits of each query; the view is prepared once for all of them.
 
-    `now` (isoSecond) caps the instants that tell equal scores apart. A limit below 0 counts as 0.
-    Raises sqlite3.Error when the database is damaged.
+    `near` is what the vector arm ranked for each query, None when it did not run. `now` (isoSecond)
+    caps the instants that tell equal scores apart. A limit below 0 counts as 0. Raises
+    sqlite3.Error when the database is damaged.
     """
     with view.matching() as matcher:
         found = []
-        for query in queries:
+        for at, query in enumerate(queries):
             expression = match_expression(query)
             matches = matcher.match(expression, KEPT) if expression else []
-            found.append(fuse(matches, now=now)[: max(limit, 0)])
+            hits = fuse(matches, near[at] if near else (), now=now)
+            found.append(hits[: max(limit, 0)])
         return found
 
 
@@ -59,40 +61,48 @@ def match_expression(query: str) -> str:
     return " OR ".join(f'"{word}"' for word in telling or distinct)
 
 
-def fuse(matches: list[Match], *, now: str | None = None) -> list[Hit]:
-    """Scores from shared ranks; equal scores are told apart by recency, then by path."""
-    ranked = []
-    rank = 0
-    for at, match in enumerate(matches):
-        if at == 0 or match.rank != matches[at - 1].rank:
-            rank = at + 1
-        ranked.append((1 / (RANK_OFFSET + rank), match))
-    scores = [score for score, _match in ranked]
-    # Path order stands already; the sorts are stable, so the last key goes first.
-    ranked.sort(key=lambda pair: _instant(pair[1], now), reverse=True)
-    ranked.sort(key=lambda pair: -pair[0])
+def fuse(
+    lexical: Sequence[Match], vector: Sequence[Match] = (), *, now: str | None = None
+) -> list[Hit]:
+    """The two arms by reciprocal rank; equal scores are told apart by recency, then by path.
+
+    Each arm is in its order already; equal ranks share the best place (1, 1, 3).
+    """
+    scores: dict[str, float] = {}
+    for arm in (lexical, vector):
+        for match, place in zip(arm, _places(arm), strict=True):
+            scores[match.path] = scores.get(match.path, 0.0) + 1 / (RANK_OFFSET + place)
+    by_path = {match.path: match for match in (*lexical, *vector)}
+    arms = {"lexical": {m.path for m in lexical}, "vector": {m.path for m in vector}}
+    counts: dict[float, int] = {}
+    for score in scores.values():
+        counts[score] = counts.get(score, 0) + 1
+    # Stable sorts, the last key first.
+    ranked = sorted(scores)
+    ranked.sort(key=lambda path: _instant(by_path[path], now), reverse=True)
+    ranked.sort(key=lambda path: -scores[path])
     return [
-        Hit(
-            match.path,
-            score,
-            ("lexical", "recency") if scores.count(score) > 1 else ("lexical",),
-            match.claim,
-        )
-        for score, match in ranked
+        Hit(path, scores[path], _arms(path, arms, counts[scores[path]] > 1), by_path[path].claim)
+        for path in ranked
     ]
 
 
-def vector_off() -> dict[str, Any]:
-    """The `vector` report without an embedder (spec `retrieval` §20.1)."""
-    return {
-        "used": False,
-        "reason": "embedder-off",
-        "detail": None,
-        "cached": None,
-        "coverage": None,
-        "loadMs": None,
-        "embedMs": None,
+def _places(arm: Sequence[Match]) -> Iterator[int]:
+    place = 0
+    for at, match in enumerate(arm):
+        if at == 0 or match.rank != arm[at - 1].rank:
+            place = at + 1
+        yield place
+
+
+def _arms(path: str, arms: dict[str, set[str]], tied: bool) -> tuple[str, ...]:
+    """What ranked a hit, in the order of the alphabet; recency only where scores are equal."""
+    ranked = {
+        "lexical": path in arms["lexical"],
+        "recency": tied,
+        "vector": path in arms["vector"],
     }
+    return tuple(name for name, did in ranked.items() if did)
 
 
 def _instant(match: Match, now: str | None) -> str:

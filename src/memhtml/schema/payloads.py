@@ -90,7 +90,7 @@ class NeighborHit(Model):
 
     path: RecordPath
     score: float
-    arms: list[Literal["lexical", "vector"]]
+    arms: list[Literal["lexical", "recency", "vector"]]
     claim: str
 
 

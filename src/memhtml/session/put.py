@@ -21,18 +21,22 @@ from memhtml_format.violations import Violation
 if TYPE_CHECKING:
     from memhtml.corpus.interface import Corpus
     from memhtml.corpus.view import View
+    from memhtml.embed.port import Embedder
 
 
 def put(root: str, identity: Identity, lines: Sequence[Line]) -> dict[str, Any]:
     """The payload of `session.appended`.
 
     Errors raised: `ERR_INVALID_MEMORY` when a violation refuses the call, `session.locked`,
-    `session.moved`, `session.put.pathExhausted`, `policy.invalid`. Nothing is appended then.
+    `session.moved`, `session.put.pathExhausted`, `policy.invalid`, and `ERR_INVALID_FLAG` for a bad
+    variable of the embedder. Nothing is appended then.
     """
     from memhtml.bar.judge import judge
     from memhtml.corpus.head import open_head
+    from memhtml.embed.choose import bound_embedder
     from memhtml.store.repo import Repo
 
+    embedder = bound_embedder()
     log, started = open_session(root, identity)
     policy = store_policy.load(root)
     refuse_too_many(len(log.ops) + len(lines))
@@ -43,7 +47,7 @@ def put(root: str, identity: Identity, lines: Sequence[Line]) -> dict[str, Any]:
         planned = plan(lines, view, at)
         found = judge((*log.ops, *planned), head, policy, log.scope)
         refuse_blocked(found, planned, lines, run_bound=identity.run_bound)
-        near = rank_neighbours(view, planned)
+        near = rank_neighbours(root, view, planned, embedder)
         loaded = head.report.to_json()
     ops = append(root, log, planned).ops
     return {
@@ -134,22 +138,26 @@ def _sentence(violation: Violation, line: Line | None, *, several: bool) -> str:
     return f"line {line.number}: {text}" if several else text
 
 
-def rank_neighbours(view: View, planned: Sequence[Op]) -> dict[str, Any]:
+def rank_neighbours(
+    root: str, view: View, planned: Sequence[Op], embedder: Embedder | None
+) -> dict[str, Any]:
     """The `neighbors` and `vector` fields; a database that fails here never fails the put."""
     import sqlite3
 
-    from memhtml.retrieve.neighbours import search_all, vector_off
+    from memhtml.retrieve.head_search import Searched, search_near, unused
 
     puts = [op for op in planned if isinstance(op, Put)]
     records = [read(op.path, op.html.encode()).record for op in puts]
     queries = ["" if r is None else f"{r.title} {r.claim}" for r in records]
+    texts = ["" if r is None else r.body_text for r in records]
     try:
-        ranked = search_all(view, queries, 3) if queries else []
+        found = search_near(root, view, queries, texts, 3, embedder=embedder)
     except sqlite3.Error as error:
         report.warn(f"the neighbours were not ranked: {error}")
-        ranked = [[] for _query in queries]
+        reason = "embedder-off" if embedder is None else "cache-unreadable"
+        found = Searched([[] for _query in queries], unused(reason))
     near = [
         {"path": op.path, "hits": [{**hit._asdict(), "arms": list(hit.arms)} for hit in hits]}
-        for op, hits in zip(puts, ranked, strict=True)
+        for op, hits in zip(puts, found.hits, strict=True)
     ]
-    return {"neighbors": near, "vector": vector_off()}
+    return {"neighbors": near, "vector": found.vector}

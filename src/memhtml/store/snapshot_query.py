@@ -68,6 +68,33 @@ def lowest_live(
     return next((path for (path,) in conn.execute(sql, (key,)) if not hidden(path)), None)
 
 
+def live_with_hash(conn: sqlite3.Connection, content_hash: str) -> list[str]:
+    """Every live record with this article, in path order."""
+    sql = "SELECT path FROM records WHERE content_hash = ? AND archived = 0 ORDER BY path"
+    key = bytes.fromhex(content_hash.removeprefix("sha256:"))
+    return [path for (path,) in conn.execute(sql, (key,))]
+
+
+def live_hashes(conn: sqlite3.Connection, hidden: Callable[[str], bool] | None) -> bytes:
+    """The article hashes of the live records that are not hidden, 32 bytes each, end to end."""
+    if hidden is None:
+        sql = "SELECT content_hash FROM records WHERE archived = 0"
+        return b"".join(digest for (digest,) in conn.execute(sql))
+    rows = conn.execute("SELECT content_hash, path FROM records WHERE archived = 0")
+    return b"".join(digest for digest, path in rows if not hidden(path))
+
+
+def live_texts(
+    conn: sqlite3.Connection, after: str, characters: int
+) -> list[tuple[str, bytes, str]]:
+    """(path, article hash, start of the article's text) of the next live records behind a path."""
+    sql = (
+        "SELECT path, content_hash, substr(body, 1, ?) FROM records"
+        f" WHERE path > ? AND archived = 0 ORDER BY path LIMIT {_PAGE}"
+    )
+    return conn.execute(sql, (characters, after)).fetchall()
+
+
 def rivals(conn: sqlite3.Connection, frame_key: str) -> list[Row]:
     """The live records of one frame key, in path order."""
     sql = f"SELECT {_COLUMNS} FROM records WHERE frame_key = ? AND archived = 0 ORDER BY path"

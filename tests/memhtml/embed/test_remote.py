@@ -67,8 +67,10 @@ def test_a_text_that_servers_refuse_is_sent_as_one_they_take(server: Endpoint) -
 
 def test_the_width_is_asked_once_and_then_holds(server: Endpoint) -> None:
     model = RemoteEmbedder(server.url, "m")
-    assert model.known_dim is None
-    assert (space(model), space(model), model.known_dim) == ("m@3", "m@3", 3)
+    widths = [model.known_dim]
+    assert (space(model), space(model)) == ("m@3", "m@3")
+    widths.append(model.known_dim)
+    assert widths == [None, 3]
     assert len(server.requests) == 1
     server.answers = [embeddings(4)]
     with pytest.raises(ModelUnavailable) as caught:
@@ -104,7 +106,7 @@ def test_a_pause_that_the_endpoint_asks_for_is_kept_within_bounds(
     server: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses: list[float] = []
-    monkeypatch.setattr(remote.time, "sleep", pauses.append)
+    monkeypatch.setattr("memhtml.embed.remote.time.sleep", pauses.append)
     server.answers = [
         (429, {"Retry-After": "2"}, b""),
         (429, {"Retry-After": "86400"}, b""),

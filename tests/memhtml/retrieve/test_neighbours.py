@@ -1,4 +1,4 @@
-"""The lexical arm of head search (spec `retrieval` §20)."""
+"""The lexical arm of head search and the fold of both arms (spec `retrieval` §20)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ import pytest
 from tests.support.head import MAIN, Store, page, searches
 
 from memhtml.corpus.head import open_head
+from memhtml.corpus.layers import Layers
 from memhtml.retrieve.neighbours import (
     Hit,
     fuse,
     match_expression,
-    neighbours,
     search_all,
-    vector_off,
 )
 from memhtml.store.snapshot import write_snapshot
 from memhtml.store.snapshot_fts import Match
@@ -43,6 +42,10 @@ def store(tmp_path: Path) -> Store:
 
 def tip(store: Store) -> str:
     return str(store.git.references[MAIN].target)
+
+
+def neighbours(view: Layers, title: str, claim: str, limit: int = 3) -> list[Hit]:
+    return search_all(view, [f"{title} {claim}"], limit)[0]
 
 
 @pytest.mark.parametrize(
@@ -201,13 +204,26 @@ def test_a_query_of_thousands_of_words_is_answered(store: Store) -> None:
         assert neighbours(head, words, "relay")[0].path == "areas/inbox/relay.html"
 
 
-def test_the_vector_report_says_that_no_embedder_is_bound() -> None:
-    assert vector_off() == {
-        "used": False,
-        "reason": "embedder-off",
-        "detail": None,
-        "cached": None,
-        "coverage": None,
-        "loadMs": None,
-        "embedMs": None,
-    }
+def test_the_two_arms_add_up_and_a_hit_names_what_ranked_it() -> None:
+    lexical = [match(-9.0, "both"), match(-5.0, "words"), match(-5.0, "more words")]
+    vector = [match(-0.9, "near"), match(-0.8, "both"), match(-0.8, "nearly")]
+    hits = fuse(lexical, vector)
+    assert [(hit.path, hit.score, hit.arms) for hit in hits] == [
+        ("both", 1 / 61 + 1 / 62, ("lexical", "vector")),
+        ("near", 1 / 61, ("vector",)),
+        ("more words", 1 / 62, ("lexical", "recency")),
+        ("nearly", 1 / 62, ("recency", "vector")),
+        ("words", 1 / 62, ("lexical", "recency")),
+    ]
+
+
+def test_two_places_swapped_between_the_arms_are_a_tie() -> None:
+    lexical = [match(-9.0, "a"), match(-5.0, "b", "2026-05-01")]
+    vector = [match(-0.9, "b", "2026-05-01"), match(-0.8, "a")]
+    hits = fuse(lexical, vector)
+    assert [hit.path for hit in hits] == ["b", "a"]
+    assert {hit.arms for hit in hits} == {("lexical", "recency", "vector")}
+
+
+def test_no_arm_gives_no_hit() -> None:
+    assert fuse([], []) == []
