@@ -188,6 +188,35 @@ VARIABLES: tuple[tuple[str, str, str | None], ...] = (
         "exec starts it, and the commands that write past a session are closed.",
         None,
     ),
+    (
+        "MEMHTML_EMBED",
+        "Which embedder is bound: on (the local one when the extra `embed` is installed), off, "
+        "local, hash, or remote.",
+        "on",
+    ),
+    (
+        "MEMHTML_EMBED_MODEL",
+        "The model's name for MEMHTML_EMBED=remote, or a folder of weights for local.",
+        None,
+    ),
+    (
+        "MEMHTML_VECTOR_COVERAGE_FLOOR",
+        "The share of the indexed text, 0 to 1, that needs vectors before search and recall use "
+        "them.",
+        "0.95",
+    ),
+    (
+        "MEMHTML_EMBED_DEADLINE_MS",
+        "Milliseconds a head search waits for its query's vector; 0 is no bound.",
+        "450",
+    ),
+    (
+        "MEMHTML_LLM_BASE_URL",
+        "Where MEMHTML_EMBED=remote asks: the URL in front of /embeddings. A loopback address is "
+        "asked past any proxy, and no redirect is followed.",
+        None,
+    ),
+    ("MEMHTML_LLM_API_KEY", "The key that is sent there as a bearer token.", None),
     ("MEMHTML_BWRAP", "The bubblewrap to use, instead of the packaged one and the path's.", None),
     ("MEMHTML_SANDBOX", "Forces the sandbox's back end: overlay or copy.", "by probe"),
     (
