@@ -114,8 +114,8 @@ def test_each_filter_narrows(index: Index, wanted: dict[str, Any], found: list[s
 
 @pytest.mark.parametrize("name", ["memory_type", "workspace", "tag", "entity", "cursor"])
 def test_a_blank_filter_is_not_given(index: Index, name: str) -> None:
-    value = "" if name == "memory_type" else "  "
-    assert listed(index, **{name: value}) == [DRAIN, RELAY, QUEUE]
+    wanted: dict[str, Any] = {name: "" if name == "memory_type" else "  "}
+    assert listed(index, **wanted) == [DRAIN, RELAY, QUEUE]
 
 
 def test_facets_of_one_name_widen_and_other_names_narrow(index: Index) -> None:
@@ -228,4 +228,4 @@ def test_the_table_and_the_format_name_the_same_types() -> None:
     assert reads.TYPES == vocab.TYPES
     assert reads.TASK_STATUSES == vocab.TASK_STATUSES
     memory = tuple(rel for rel, kind in vocab.RELS.items() if kind == "memory")
-    assert reads.MEMORY_RELS == memory
+    assert memory == reads.MEMORY_RELS
