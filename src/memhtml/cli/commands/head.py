@@ -121,7 +121,7 @@ def _read(at: _At) -> Answer:
 
 def embed(call: Call) -> Answer:
     """`head embed`, with a progress bar on a terminal."""
-    from memhtml.cli.progress import Progress
+    from memhtml.cli.progress import Bar
     from memhtml.embed.choose import bound_embedder
     from memhtml.embed.port import ModelUnavailable
     from memhtml.retrieve.head_fill import fill
@@ -133,7 +133,7 @@ def embed(call: Call) -> Answer:
         raise _unavailable("no embedder is bound")
     at = _head(root)
     try:
-        with Progress("embedding records") as progress:
+        with Bar("embedding records") as progress:
             data = fill(root, at.ref, at.sha, repo=Repo(root), embedder=embedder, progress=progress)
     except ModelUnavailable as error:
         raise _unavailable(str(error)) from error
