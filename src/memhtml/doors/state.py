@@ -86,7 +86,7 @@ def import_state(root: str) -> dict[str, Any]:
         try:
             rows, restored, skipped = _merged(conn, lines)
         except sqlite3.Error as error:
-            raise _failure(root, error) from error
+            raise _failure(error) from error
         finally:
             conn.close()
     return {
@@ -108,7 +108,7 @@ def _exported(root: str) -> tuple[bytes, set[str]]:
             data += access_rows.line(row)
             paths.add(row.path)
     except sqlite3.Error as error:
-        raise _failure(root, error) from error
+        raise _failure(error) from error
     finally:
         conn.close()
     return bytes(data), paths
@@ -138,12 +138,11 @@ def _merged(conn: sqlite3.Connection, rows: Iterable[Row | None]) -> tuple[int, 
     return read, len(paths), skipped
 
 
-def _failure(root: str, error: sqlite3.Error) -> StorageError:
-    code = sqlite.code_of(error)
-    if code in sqlite.BUSY:
+def _failure(error: sqlite3.Error) -> StorageError:
+    if sqlite.code_of(error) in sqlite.BUSY:
         return StorageError("state.locked", "another process keeps it locked")
-    if code in sqlite.DAMAGED:
-        return database.state_open(root, "it is damaged")
+    if database.is_damage(error):
+        return database.state_open("it is damaged")
     return StorageError("state.write", f".memhtml/state.db: {error}")
 
 
@@ -185,8 +184,12 @@ def _is_damaged(root: str) -> bool:
     except sqlite3.Error:
         return False  # It cannot be reached, which opening it will say.
     try:
-        return bool(conn.execute("PRAGMA quick_check(1)").fetchone() != ("ok",))
+        if conn.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+            return True
+        if sqlite.applied(conn) is not None:
+            conn.execute(f"{_SELECT} LIMIT 1").fetchone()
+        return False
     except sqlite3.Error as error:
-        return sqlite.code_of(error) in sqlite.DAMAGED
+        return database.is_damage(error)
     finally:
         conn.close()

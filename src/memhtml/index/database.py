@@ -18,6 +18,7 @@ from memhtml.index.schema import INDEX_MIGRATIONS, STATE_MIGRATIONS
 from memhtml.store.snapshot_files import Guard
 
 REBUILD = "memhtml index rebuild"
+STATE_IMPORT = "memhtml state import"
 
 _CACHE_KIB = 4096
 
@@ -77,7 +78,7 @@ class Index:
         if code in sqlite.BUSY:
             return StorageError("index.locked", "another process keeps it locked")
         if is_damage(error):
-            return state_open(self.root, "it is damaged") if self._state_is_bad() else damaged()
+            return state_open("it is damaged") if self._state_is_bad() else damaged()
         if code in sqlite.UNREACHABLE:
             return StorageError("index.open", str(error))
         return None
@@ -157,13 +158,13 @@ def open_state(root: str) -> sqlite3.Connection:
         writable = files.make_folder(root)
         files.require_plain(path)
     except files.Planted as error:
-        raise state_open(root, str(error)) from error
+        raise state_open(str(error)) from error
     if not writable:
-        return _read_only_state(root, path)
+        return _read_only_state(path)
     try:
         conn = sqlite.connect(path, "mode=rwc")
     except sqlite3.Error as error:
-        raise state_open(root, str(error)) from error
+        raise _state_failure(error) from error
     try:
         sqlite.keep_log(conn, "main", "state.locked")
         if not _is_current(sqlite.applied(conn), STATE_MIGRATIONS):
@@ -171,7 +172,7 @@ def open_state(root: str) -> sqlite3.Connection:
     except BaseException as error:
         conn.close()
         if isinstance(error, sqlite3.Error):
-            raise _state_failure(root, error) from error
+            raise _state_failure(error) from error
         raise
     return conn
 
@@ -203,15 +204,13 @@ def index_open(why: str) -> StorageError:
     return StorageError("index.open", f".memhtml/index.db: {why}", suggestions=(REBUILD,))
 
 
-def state_open(root: str, why: str) -> StorageError:
-    """`state.open`: nothing but a person moves `state.db`, so the way on begins with that."""
-    import shlex  # 2 ms, and only here.
-
-    path = shlex.quote(files.state_path(root))
+def state_open(why: str) -> StorageError:
+    """`state.open` with the one command that moves the file aside and brings rows back."""
     return StorageError(
         "state.open",
-        f".memhtml/state.db: {why}; move it aside yourself, then bring back the exported rows",
-        suggestions=(f"mv {path} {path}.bad", "memhtml state import"),
+        f".memhtml/state.db: {why}; `memhtml state import` moves it aside and brings back what was"
+        " exported",
+        suggestions=(STATE_IMPORT,),
     )
 
 
@@ -318,7 +317,7 @@ def _attach(index: Index) -> None:
     root, conn = index.root, index.conn
     path = files.state_path(root)
     if index.read_only:
-        index.has_state = os.path.lexists(path) and _attach_read_only(root, conn, path)
+        index.has_state = os.path.lexists(path) and _attach_read_only(conn, path)
         return
     try:
         files.require_plain(path)
@@ -331,23 +330,23 @@ def _attach(index: Index) -> None:
             conn.execute("ATTACH ? AS state", (sqlite.uri(path, "mode=rw"),))
         sqlite.keep_log(conn, "state", "state.locked")
     except files.Planted as error:
-        raise state_open(root, str(error)) from error
+        raise state_open(str(error)) from error
     except sqlite3.Error as error:
-        raise _state_failure(root, error) from error
+        raise _state_failure(error) from error
     index.has_state = True
 
 
-def _attach_read_only(root: str, conn: sqlite3.Connection, path: str) -> bool:
+def _attach_read_only(conn: sqlite3.Connection, path: str) -> bool:
     for options in ("mode=ro", "immutable=1"):
         try:
             files.require_plain(path)
             conn.execute("ATTACH ? AS state", (sqlite.uri(path, options),))
             names = conn.execute("SELECT name FROM state.sqlite_master").fetchall()
         except files.Planted as error:
-            raise state_open(root, str(error)) from error
+            raise state_open(str(error)) from error
         except sqlite3.Error as error:
             if sqlite.code_of(error) not in sqlite.UNREACHABLE:
-                raise _state_failure(root, error) from error
+                raise _state_failure(error) from error
             if any(row[1] == "state" for row in conn.execute("PRAGMA database_list")):
                 conn.execute("DETACH state")
             continue
@@ -358,7 +357,7 @@ def _attach_read_only(root: str, conn: sqlite3.Connection, path: str) -> bool:
     return False
 
 
-def _read_only_state(root: str, path: str) -> sqlite3.Connection:
+def _read_only_state(path: str) -> sqlite3.Connection:
     """The rows of a store that cannot be written, or none."""
     if not os.path.lexists(path):
         conn = sqlite3.connect(":memory:", isolation_level=None)
@@ -371,10 +370,10 @@ def _read_only_state(root: str, path: str) -> sqlite3.Connection:
         except sqlite3.Error as error:
             conn.close()
             if sqlite.code_of(error) not in sqlite.UNREACHABLE:
-                raise _state_failure(root, error) from error
+                raise _state_failure(error) from error
         else:
             return conn
-    raise state_open(root, "it cannot be read on this mount")
+    raise StorageError("state.open", ".memhtml/state.db: it cannot be read on this mount")
 
 
 def _migrate_state(conn: sqlite3.Connection) -> None:
@@ -409,10 +408,10 @@ def _add_missing_columns(conn: sqlite3.Connection) -> None:
         model.close()
 
 
-def _state_failure(root: str, error: sqlite3.Error) -> MemhtmlError:
+def _state_failure(error: sqlite3.Error) -> MemhtmlError:
     code = sqlite.code_of(error)
     if code in sqlite.BUSY:
         return StorageError("state.locked", "another process keeps it locked")
     if code in sqlite.DAMAGED:
-        return state_open(root, "it is damaged")
+        return state_open("it is damaged")
     return StorageError("state.open", str(error))
