@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from memhtml.cli.call import Answer, Call
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from memhtml_format.render import Draft
+
 
 def write(call: Call) -> Answer:
     """`write`."""
@@ -29,7 +35,14 @@ def apply(call: Call) -> Answer:
         near_duplicates=call.switch("detect-near-duplicates"),
     )
     ids = Provenance(*(stated(call, name) for name in ("session-id", "prompt-id", "turn-uuid")))
-    return Answer("batch.applied", run(call.store(), drafts, wishes, ids))
+    return Answer("batch.applied", run(call.store(), _taken(drafts), wishes, ids))
+
+
+def _taken(drafts: list[Draft]) -> Iterator[Draft]:
+    """Each draft in order, let go once it is used: of a large batch that is a fifth of memory."""
+    drafts.reverse()
+    while drafts:
+        yield drafts.pop()
 
 
 def correct(call: Call) -> Answer:
