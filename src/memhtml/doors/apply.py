@@ -49,7 +49,8 @@ def apply(
         door.catch_up()
         with door.landing() as land:
             door.catch_up()
-            found = plan(ops, at, Places(land.exists), door.lookups.holder, atomic=wishes.atomic)
+            places = Places(land.exists, land.blocker)
+            found = plan(ops, at, places, door.lookups.holder, atomic=wishes.atomic)
             if wishes.conflicts:
                 report_conflicts(found, door)
             if found.placed:

@@ -63,7 +63,8 @@ def plan(
     slot = free_slot(old.path, at, land.held)
     made = _replacement(draft._replace(memory_type=draft.memory_type or old.memory_type), slot, at)
     _refuse_twin(made, old, lookups)
-    path = Places(lambda each: each != old.path and land.exists(each)).find(made.draft, at)
+    places = Places(lambda each: each != old.path and land.exists(each), land.blocker)
+    path = places.find(made.draft, at)
     since = made.draft.valid_from or at
     stamps = superseded_stamps(at, href_of(path), since, old.detail.valid_until)
     text = message("correct", draft.title, of_draft(draft).trailers(), reason)

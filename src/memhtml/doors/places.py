@@ -9,16 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from memhtml.doors.refusals import exhausted, invalid, occupied
+from memhtml.errors import StorageError
 from memhtml_format import paths
 from memhtml_format.render import Draft
 from memhtml_format.text import is_blank
 
 
 class Places:
-    """The places of one call. `exists` asks the checkout for a path."""
+    """The places of one call.
 
-    def __init__(self, exists: Callable[[str], bool]) -> None:
+    `exists` says whether the checkout has anything at a path or in its way, `blocker` what is in
+    the way of one.
+    """
+
+    def __init__(self, exists: Callable[[str], bool], blocker: Callable[[str], str | None]) -> None:
         self._exists = exists
+        self._blocker = blocker
         self._claimed: set[str] = set()
         self._folders: set[str] = set()
         self._next: dict[str, int] = {}
@@ -28,7 +34,8 @@ class Places:
         """Claim a place for a draft written at the instant `at`.
 
         Raises `MemhtmlError`: `ERR_WRITE_CONFLICT` for a path of the draft's own that is taken,
-        `ERR_INVALID_MEMORY` for one that cannot be used under `strict_path`, `write.pathExhausted`.
+        `ERR_INVALID_MEMORY` for one that cannot be used under `strict_path`; `StorageError`
+        `write.pathExhausted`, and `write` when a rule's folder cannot be made.
         """
         path = self._own(draft)
         if path is None:
@@ -61,6 +68,8 @@ class Places:
             if not self._taken(f"{folder}/{name}"):
                 self._next[first] = ordinal + 1
                 return f"{folder}/{name}"
+            if ordinal == 1 and (blocker := self._blocker(first)) is not None:
+                raise StorageError("write", f"{blocker} is in the way: it is no folder")
         self._next[first] = paths.LAST_ORDINAL + 1
         raise exhausted(folder, stem, paths.LAST_ORDINAL)
 

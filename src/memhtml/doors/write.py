@@ -27,7 +27,7 @@ def write(root: str, draft: Draft) -> dict[str, Any]:
         door.catch_up()
         with door.landing() as land:
             door.catch_up()
-            places = Places(land.exists)
+            places = Places(land.exists, land.blocker)
             existing = None if made.is_task else door.lookups.holder(made.content_hash)
             path = places.find(draft, at) if existing is None else existing
             if existing is None:

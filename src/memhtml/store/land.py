@@ -103,6 +103,10 @@ class Landing:
         """Whether the working tree or the last commit has anything at `path`."""
         return self.exists(path) or self._committed(path) is not None
 
+    def blocker(self, path: str) -> str | None:
+        """What lies where a folder above `path` has to be and is none, or None."""
+        return self._look(path).blocker or None
+
     def read(self, path: str) -> bytes | None:
         """The bytes that a commit of the working tree's file would hold; None when it is no file.
 
