@@ -107,9 +107,11 @@ INDEX_MIGRATIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
 )
 
+# The tables are those of the reference's release 0.15.1, under the names it keeps in
+# `schema_migrations`: state.db cannot be rebuilt, so either program opens the other's.
 STATE_MIGRATIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
-        "0001-access",
+        "S0001_access.sql",
         (
             "CREATE TABLE IF NOT EXISTS access(path TEXT PRIMARY KEY,"
             " access_count INTEGER NOT NULL DEFAULT 0 CHECK(access_count >= 0),"
@@ -122,6 +124,11 @@ STATE_MIGRATIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
             " detections INTEGER NOT NULL DEFAULT 1 CHECK(detections >= 1),"
             " confirmed INTEGER NOT NULL DEFAULT 0, promoted INTEGER NOT NULL DEFAULT 0,"
             " updated_at TEXT, PRIMARY KEY(src_path, rel, dst_path))",
+        ),
+    ),
+    (
+        "S0002_entity_corroboration.sql",
+        (
             "CREATE TABLE IF NOT EXISTS entity_corroboration(entity_type TEXT NOT NULL,"
             " alias_name TEXT NOT NULL, canonical_name TEXT NOT NULL,"
             " detections INTEGER NOT NULL DEFAULT 1 CHECK(detections >= 1),"
