@@ -1,1 +1,1 @@
-"""Generated listings and the site map (spec `cli` §11)."""
+"""Pages over a store: a listing of every folder and the site map, made from index rows."""
