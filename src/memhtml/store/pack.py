@@ -45,8 +45,13 @@ def _hand_over(
     parts = [b"PACK", (2).to_bytes(4, "big"), len(objects).to_bytes(4, "big")]
     for kind, data in objects.values():
         parts += [_entry_header(_TYPE_NUMBERS[kind], len(data)), zlib.compress(data, _FASTEST)]
+    digest = sha1(usedforsecurity=False)
+    for part in parts:
+        digest.update(part)
+    parts.append(digest.digest())
     body = b"".join(parts)
-    run = run_git(root, subcommand, option, stdin=body + sha1(body, usedforsecurity=False).digest())
+    parts.clear()  # A large write is in memory once while git takes it.
+    run = run_git(root, subcommand, option, stdin=body)
     if run.status != 0:
         raise git_failed(subcommand, run)
 
