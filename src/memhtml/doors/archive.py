@@ -36,7 +36,7 @@ def retire(
 
     `metas` are set besides the archive stamps. Raises as `records.stamped` does.
     """
-    slot = free_slot(memory.path, at, land.held)
+    slot = free_slot(memory.path, at, land)
     data = stamped(memory, [*(metas or ()), *archive_stamps(at)])
     text = message("archive", f"{memory.path} — {reason}", [])
-    return slot, Change(text, {slot: data}, (memory.path,), moved={memory.path: slot})
+    return slot, Change(text, {slot: data}, (memory.path,))

@@ -12,8 +12,8 @@ from memhtml_format.record import Detail
 class Change(NamedTuple):
     """One commit: its message, the files it writes and removes.
 
-    `known` are readings of written files that the index need not make again, by path; `moved` the
-    memories that lie elsewhere afterwards, old path to new; `links` the rows that tie what was
+    `known` are readings of written files that the index need not make again, by path; `displaced`
+    memories whose path another one takes, old path to new; `links` the rows that tie what was
     written to its conversation.
     """
 
@@ -21,5 +21,5 @@ class Change(NamedTuple):
     writes: Mapping[str, bytes]
     removals: tuple[str, ...] = ()
     known: Mapping[str, Detail] = {}
-    moved: Mapping[str, str] = {}
+    displaced: Mapping[str, str] = {}
     links: tuple[SessionLink, ...] = ()

@@ -60,7 +60,7 @@ def plan(
 ) -> Correction:
     """The correction at the instant `at`. Raises as `correct` does."""
     old = live(named(target, land.read), "is not corrected")
-    slot = free_slot(old.path, at, land.held)
+    slot = free_slot(old.path, at, land)
     made = _replacement(draft._replace(memory_type=draft.memory_type or old.memory_type), slot, at)
     _refuse_twin(made, old, lookups)
     places = Places(lambda each: each != old.path and land.exists(each), land.blocker)
@@ -74,7 +74,7 @@ def plan(
         {path: made.data, slot: stamped(old, stamps)},
         () if path == old.path else (old.path,),
         known={path: made.detail_at(path)},
-        moved={old.path: slot},
+        displaced={old.path: slot} if path == old.path else {},
         links=(link,) if link else (),
     )
     return Correction(path, slot, made.content_hash, change)

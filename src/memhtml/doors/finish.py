@@ -24,19 +24,24 @@ _LINK = (
     " VALUES(?, ?, ?, ?, ?, ?)"
 )
 
+_MOVE = "UPDATE memory_session_links SET path = ? WHERE path = ?"
+
 
 def finish(
     root: str,
     repo: Repo | None = None,
     *,
     known: Mapping[str, Detail] | None = None,
+    displaced: Mapping[str, str] | None = None,
     links: Sequence[SessionLink] = (),
     was_behind: bool = False,
 ) -> None:
     """Bring the index to the commit that just landed. Never raises but for a signal.
 
-    `repo` has at hand what was written; `known` are readings that need not be made again, by path;
-    `links` are rows to add. `was_behind`: the call took other commits in before, without vectors.
+    `repo` has at hand what was written; `known` are readings that need not be made again, by path.
+    `displaced` are memories whose path another one took in the same commit, old path to new: git
+    sees no rename there. `links` are rows to add. `was_behind`: the call took other commits in
+    before, without vectors.
     """
     from memhtml.embed.choose import bound_embedder
     from memhtml.errors import MemhtmlError
@@ -53,10 +58,32 @@ def finish(
         bring_forward(root, used, embedder, known)
     finally:
         used.close()
+    if displaced:
+        _carry(root, displaced)
     if links:
         _remember(root, links)
     if was_behind and embedder is not None:
         _embed_backlog(root, embedder)
+
+
+def _carry(root: str, displaced: Mapping[str, str]) -> None:
+    """Accesses and conversations of a memory go where it went."""
+    from memhtml.index import sqlite
+    from memhtml.index.database import has_state_file, open_index, open_state
+    from memhtml.index.state import move_access
+
+    try:
+        with open_index(root, state=False) as index, sqlite.writing(index.conn):
+            index.conn.executemany(_MOVE, [(new, old) for old, new in displaced.items()])
+        if not has_state_file(root):
+            return
+        state = open_state(root)
+        try:
+            move_access(state, list(displaced.items()))
+        finally:
+            state.close()
+    except Exception as error:  # The commit stands, whatever became of its rows.
+        log.warn(f"what is known of a moved memory stays behind: {error}")
 
 
 def _remember(root: str, links: Sequence[SessionLink]) -> None:
@@ -66,7 +93,7 @@ def _remember(root: str, links: Sequence[SessionLink]) -> None:
     try:
         with open_index(root, state=False) as index, sqlite.writing(index.conn):
             index.conn.executemany(_LINK, links)
-    except Exception as error:  # The commit stands, whatever became of its rows.
+    except Exception as error:  # As above.
         log.warn(f"the index does not know which conversation wrote this: {error}")
 
 

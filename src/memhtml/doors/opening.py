@@ -98,5 +98,11 @@ class Door:
         """What follows a commit, if there was one. Never raises but for a signal."""
         if self._landed is None:
             return
-        known, links = self._landed.known, self._landed.links
-        finish(self.root, self._repo, known=known, links=links, was_behind=self._was_behind)
+        finish(
+            self.root,
+            self._repo,
+            known=self._landed.known,
+            displaced=self._landed.displaced,
+            links=self._landed.links,
+            was_behind=self._was_behind,
+        )

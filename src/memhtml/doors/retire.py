@@ -5,22 +5,29 @@ Shared by `archive`, `correct` and `task status … done`. Nothing is ever delet
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import count
+from typing import TYPE_CHECKING
 
+from memhtml.errors import StorageError
 from memhtml_format import paths
 
+if TYPE_CHECKING:
+    from memhtml.store.land import Landing
+
+ARCHIVE = "archive"
 Metas = list[tuple[str, str]]
 
 
-def free_slot(path: str, at: str, held: Callable[[str], bool]) -> str:
-    """The first free archive slot of the year of the instant `at`.
+def free_slot(path: str, at: str, land: Landing) -> str:
+    """The first slot of the year of the instant `at` that is free in working tree and last commit.
 
-    `held` says whether the working tree or the last commit has anything at a path.
+    Raises `StorageError` `write` when the archive can be no folder.
     """
     year = int(at[:4])
     slots = (paths.archive_path(path, year, slot) for slot in count(1))
-    return next(slot for slot in slots if not held(slot))
+    if land.blocker(paths.archive_path(path, year)) == ARCHIVE:
+        raise StorageError("write", f"{ARCHIVE} is in the way: it is no folder")
+    return next(slot for slot in slots if not land.held(slot))
 
 
 def archive_stamps(at: str) -> Metas:
