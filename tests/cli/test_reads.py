@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.support.cli import check_lines, here
 from tests.support.command import memhtml
-from tests.support.reads import link, meta, task
+from tests.support.reads import link, loaded, meta, task
 from tests.support.session import copy_store, git, make_store, page
 
 from memhtml.index.follow import update
@@ -22,6 +22,10 @@ OLD, NEW = "archive/2026/areas/inbox/x.html", "areas/inbox/x-after-fix.html"
 TASK, BLOCKER = "projects/pay/tasks/rotate.html", "areas/inbox/tasks/ask.html"
 STAMP = "2026-05-04T09:00:00Z"
 
+HEAVY = {
+    *("argparse", "asyncio", "dataclasses", "inspect", "logging", "numpy", "pathlib", "pydantic"),
+    *("pygit2", "selectolax", "shutil", "sqlite3", "subprocess", "tempfile"),
+}
 FILES = {
     A: page("Fact a.", title="A", head=meta("importance", "9") + link("relates_to", B)),
     B: page("Fact b.", title="B", head=meta("tag", "queue")),
@@ -360,3 +364,21 @@ def test_a_store_without_an_index_answers_no_rows(tmp_path: Path) -> None:
     assert run(bare, "resolve", A)["data"]["stopReason"] == "unindexed"
     assert run(bare, "reinforce", A)["data"]["bumped"] == [A]
     assert run(bare, "read", A)["data"]["title"] == "A"
+
+
+@pytest.mark.parametrize(
+    ("words", "needed"),
+    [
+        (("list",), set()),
+        (("task", "list"), set()),
+        (("resolve", A), set()),
+        (("neighbors", A), set()),
+        (("entity", "activity"), set()),
+        (("reinforce", A), set()),
+        # The parser, which brings logging.
+        (("read", A), {"logging", "selectolax"}),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_a_read_loads_nothing_heavy(root: str, words: tuple[str, ...], needed: set[str]) -> None:
+    assert loaded(*words, "--repo", root) & HEAVY == needed

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Mapping
 
 from tests.support.session import page
@@ -48,3 +50,17 @@ def plan(index: Index, statement: str, values: tuple[object, ...]) -> str:
     """What SQLite says it would do, one step a line."""
     rows = index.conn.execute(f"EXPLAIN QUERY PLAN {statement}", values).fetchall()
     return "\n".join(str(row[3]) for row in rows)
+
+
+_LOADED = """
+import sys
+from memhtml.cli.main import main
+assert main() == 0
+print(*sys.modules, file=sys.stderr)
+"""
+
+
+def loaded(*words: str) -> set[str]:
+    """The modules that a call loads, which succeeds in a process of its own."""
+    ran = subprocess.run([sys.executable, "-c", _LOADED, *words], capture_output=True, check=True)
+    return set(ran.stderr.decode().splitlines()[-1].split())
