@@ -20,7 +20,19 @@ from memhtml.store.snapshot_files import Guard
 REBUILD = "memhtml index rebuild"
 STATE_IMPORT = "memhtml state import"
 
+ACCESS_COLUMNS = (
+    "path",
+    "access_count",
+    "reinforcement_count",
+    "outcome_score",
+    "last_accessed_at",
+    "last_reinforced_at",
+    "updated_at",
+)
+
 _CACHE_KIB = 4096
+_SAID_BY_SQLITE = (sqlite3.Error, UnicodeDecodeError)
+_SIGNS_OF_DAMAGE = ("no such table", "no such column", "Could not decode to UTF-8")
 
 
 class Unusable(Exception):
@@ -66,13 +78,13 @@ class Index:
         trace: TracebackType | None,
     ) -> None:
         try:
-            failure = self.failure(error) if isinstance(error, sqlite3.Error) else None
+            failure = self.failure(error) if isinstance(error, _SAID_BY_SQLITE) else None
         finally:
             self.close()
         if failure is not None:
             raise failure from error
 
-    def failure(self, error: sqlite3.Error) -> StorageError | None:
+    def failure(self, error: Exception) -> StorageError | None:
         """What an error of a statement means for the caller; None for a bug of ours."""
         code = sqlite.code_of(error)
         if code in sqlite.BUSY:
@@ -167,7 +179,7 @@ def open_state(root: str) -> sqlite3.Connection:
         raise _state_failure(error) from error
     try:
         sqlite.keep_log(conn, "main", "state.locked")
-        if not _is_current(sqlite.applied(conn), STATE_MIGRATIONS):
+        if not _state_is_current(conn, "main"):
             _migrate_state(conn)
     except BaseException as error:
         conn.close()
@@ -190,13 +202,14 @@ def damaged() -> StorageError:
 def is_damage(error: BaseException | None) -> bool:
     """Whether SQLite's error says that a file's content is wrong.
 
-    Our statements are fixed, so a table or a column that is missing was lost.
+    Our statements are fixed, so a table or a column that is missing was lost; and every text was
+    UTF-8 when it was written.
     """
+    if isinstance(error, UnicodeDecodeError):
+        return True  # Of a message that quotes what is no text any more.
     if not isinstance(error, sqlite3.Error):
         return False
-    return sqlite.code_of(error) in sqlite.DAMAGED or str(error).startswith(
-        ("no such table", "no such column")
-    )
+    return sqlite.code_of(error) in sqlite.DAMAGED or str(error).startswith(_SIGNS_OF_DAMAGE)
 
 
 def index_open(why: str) -> StorageError:
@@ -248,11 +261,10 @@ def _connected(path: str) -> sqlite3.Connection:
     except sqlite3.Error as error:
         raise StorageError("index.open", str(error)) from error
     try:
-        sqlite.keep_log(conn, "main", "index.locked")
         _prepare(conn, writable=True)
     except BaseException as error:
         conn.close()
-        if isinstance(error, sqlite3.Error):
+        if isinstance(error, _SAID_BY_SQLITE):
             raise _classified(error) from error
         raise
     return conn
@@ -271,7 +283,7 @@ def _read_only(path: str) -> sqlite3.Connection:
             _prepare(conn, writable=False)
         except BaseException as error:
             conn.close()
-            if not isinstance(error, sqlite3.Error):
+            if not isinstance(error, _SAID_BY_SQLITE):
                 raise
             if sqlite.code_of(error) not in sqlite.UNREACHABLE or options == "immutable=1":
                 raise _classified(error) from error
@@ -287,6 +299,8 @@ def _prepare(conn: sqlite3.Connection, *, writable: bool) -> None:
         raise Unusable("it belongs to another program", foreign=True)
     if not (names or set()) <= {name for name, _statements in INDEX_MIGRATIONS}:
         raise Unusable("it belongs to another program or a newer release", foreign=True)
+    if writable:  # Not before: of another program's file no byte changes.
+        sqlite.keep_log(conn, "main", "index.locked")
     if not _is_current(names, INDEX_MIGRATIONS):
         if not writable:
             raise StorageError("index.migrate", "an older index on a mount that is read-only")
@@ -303,7 +317,20 @@ def _is_current(names: set[str] | None, migrations: sqlite.Migrations) -> bool:
     return names is not None and all(name in names for name, _statements in migrations)
 
 
-def _classified(error: sqlite3.Error) -> Exception:
+def _state_is_current(conn: sqlite3.Connection, schema: str) -> bool:
+    """Whether the tables are there with our columns; another program gives them the same names."""
+    if not _is_current(sqlite.applied(conn, schema), STATE_MIGRATIONS):
+        return False
+    try:
+        conn.execute(f"SELECT {', '.join(ACCESS_COLUMNS)} FROM {schema}.access LIMIT 0")
+    except sqlite3.OperationalError as error:
+        if sqlite.code_of(error) != sqlite3.SQLITE_ERROR:
+            raise
+        return False
+    return True
+
+
+def _classified(error: Exception) -> Exception:
     code = sqlite.code_of(error)
     if code in sqlite.BUSY:
         return StorageError("index.locked", "another process keeps it locked")
@@ -324,7 +351,7 @@ def _attach(index: Index) -> None:
         if not os.path.lexists(path):
             open_state(root).close()
         conn.execute("ATTACH ? AS state", (sqlite.uri(path, "mode=rw"),))
-        if not _is_current(sqlite.applied(conn, "state"), STATE_MIGRATIONS):
+        if not _state_is_current(conn, "state"):
             conn.execute("DETACH state")
             open_state(root).close()
             conn.execute("ATTACH ? AS state", (sqlite.uri(path, "mode=rw"),))
@@ -367,7 +394,7 @@ def _read_only_state(path: str) -> sqlite3.Connection:
         conn = sqlite.connect(path, options)
         try:
             conn.execute("SELECT 1 FROM sqlite_master").fetchone()
-        except sqlite3.Error as error:
+        except _SAID_BY_SQLITE as error:
             conn.close()
             if sqlite.code_of(error) not in sqlite.UNREACHABLE:
                 raise _state_failure(error) from error
@@ -382,6 +409,8 @@ def _migrate_state(conn: sqlite3.Connection) -> None:
         sqlite.migrate(conn, STATE_MIGRATIONS, time.time(), "state.locked")
         with sqlite.writing(conn, "state.locked"):
             _add_missing_columns(conn)
+        if not _state_is_current(conn, "main"):
+            raise StorageError("state.migrate", "its table access is not one of ours")
     except sqlite3.Error as error:
         if sqlite.code_of(error) in sqlite.DAMAGED | sqlite.UNREACHABLE:
             raise
@@ -408,10 +437,9 @@ def _add_missing_columns(conn: sqlite3.Connection) -> None:
         model.close()
 
 
-def _state_failure(error: sqlite3.Error) -> MemhtmlError:
-    code = sqlite.code_of(error)
-    if code in sqlite.BUSY:
+def _state_failure(error: Exception) -> MemhtmlError:
+    if sqlite.code_of(error) in sqlite.BUSY:
         return StorageError("state.locked", "another process keeps it locked")
-    if code in sqlite.DAMAGED:
+    if is_damage(error):
         return state_open("it is damaged")
     return StorageError("state.open", str(error))
