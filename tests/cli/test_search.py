@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.support.cli import check_lines, here
 from tests.support.command import Said, memhtml
-from tests.support.reads import link, meta
+from tests.support.reads import link, loaded, meta
 from tests.support.retrieve import memory
 from tests.support.session import git, make_store
 
@@ -35,6 +35,10 @@ FILES = {
     OLD: memory("The cap was 512.", title="Old cap", head=meta("tag", "gone")),
 }
 OFF = {"MEMHTML_EMBED": "off"}
+HEAVY = {
+    *("argparse", "asyncio", "dataclasses", "inspect", "logging", "numpy", "pathlib", "pydantic"),
+    *("pygit2", "selectolax", "shutil", "sqlite3", "subprocess", "tempfile"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -321,3 +325,11 @@ def without_nulls(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: without_nulls(each) for key, each in value.items() if each is not None}
     return [without_nulls(each) for each in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("command", ["search", "recall"])
+def test_without_an_embedder_a_search_loads_nothing_heavy(
+    root: str, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMHTML_EMBED", "off")
+    assert loaded(command, "relay", "--repo", root) & HEAVY == set()

@@ -88,7 +88,8 @@ def _accessed(scope: Filter) -> str:
     The scores are sorted before a file is looked up: a row without its own time is the exception.
     """
     at = "coalesce(a.last_accessed_at, (SELECT o.updated_at FROM files o WHERE o.path = a.path))"
-    score = f"{_FRESHNESS.format(at)} + ln(1 + a.access_count) + max(a.outcome_score, 0.0)"
+    uses = "ln(1 + coalesce(a.access_count, 0)) + max(coalesce(a.outcome_score, 0.0), 0.0)"
+    score = f"{_FRESHNESS.format(at)} + {uses}"
     return (
         "SELECT f.id AS id, f.path AS path, s.key AS key FROM"
         f" (SELECT a.path AS path, {score} AS key FROM state.access a"

@@ -311,6 +311,42 @@ def test_no_statement_names_a_table_of_traces(
     assert named == []
 
 
+def steps_of_a_search(root: Path, size: int, wanted: Scope) -> int:
+    """How many steps of SQLite's machine a search takes over `size` files; ten have the word."""
+    files = {
+        f"areas/f{n % 10}/{n:04d}.html": memory(
+            f"{'Relay' if n < 10 else 'Filler'} number {n}.",
+            head=meta("tag", "few" if n < 30 else "many"),
+            updated=f"2026-0{1 + n % 9}-01T00:00:{n % 60:02d}Z",
+        )
+        for n in range(size)
+    }
+    steps = 0
+
+    def count() -> int:
+        nonlocal steps
+        steps += 1
+        return 0
+
+    (root / str(size)).mkdir()
+    with store(str(root / str(size)), files) as index:
+        accessed(index, "areas/f0/0000.html", count=1, at="2026-05-05T00:00:00Z")
+        index.conn.set_progress_handler(count, 1)
+        answer = search(index, "relay", wanted, now_s=NOW_S)
+        index.conn.set_progress_handler(None, 0)
+    assert len(answer["hits"]) == 10
+    return steps
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [Scope(), Scope(tags=("few",)), Scope(include_archived=True), Scope(as_of="2026-11-01")],
+)
+def test_a_search_takes_no_more_steps_in_a_larger_store(tmp_path: Path, wanted: Scope) -> None:
+    small, large = (steps_of_a_search(tmp_path, size, wanted) for size in (100, 1000))
+    assert large <= 1.1 * small
+
+
 def test_a_damaged_index_is_an_error_with_a_remedy(tmp_path: Path) -> None:
     from memhtml.errors import StorageError
 
