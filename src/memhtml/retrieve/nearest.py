@@ -50,10 +50,9 @@ def nearest(view: Layers, cache: Cache, queries: Sequence[Vector], keep: int = K
     for part in cache.slices():
         prefixes = _prefixes(part.hashes)
         cached.append(prefixes)
-        rows = np.flatnonzero(_held(prefixes, live))
-        cosines = _cosines(part, wanted)
-        for at, each in enumerate(best):
-            each.offer(cosines[rows, at], part.hashes[rows])
+        cosines = np.where(_held(prefixes, live), _cosines(part, wanted), 0)
+        for each, column in zip(best, cosines, strict=True):
+            each.offer(column, part.hashes)
     covered = int(_held(live, np.sort(np.concatenate(cached))).sum())
     matches = [_matches(view, each, keep) for each in best]
     return Nearest(matches, covered / len(live) if len(live) else 0.0)
@@ -64,16 +63,20 @@ class _Best:
 
     def __init__(self, keep: int) -> None:
         self._keep = keep
+        self._least = 0.0
         self.cosines: Floats = np.empty(0, np.float32)
         self.hashes: Hashes = np.empty((0, 32), np.uint8)
 
     def offer(self, cosines: Floats, hashes: Hashes) -> None:
-        near = cosines > 0  # False for what is no number, too.
+        # False for what is no number, too.
+        near = np.flatnonzero((cosines > 0) & (cosines >= self._least))
+        if not len(near):
+            return
         self.cosines = np.concatenate([self.cosines, cosines[near]])
         self.hashes = np.concatenate([self.hashes, hashes[near]])
         if len(self.cosines) > self._keep:
-            last = np.partition(self.cosines, -self._keep)[-self._keep]
-            kept = self.cosines >= last
+            self._least = float(np.partition(self.cosines, -self._keep)[-self._keep])
+            kept = self.cosines >= self._least
             self.cosines, self.hashes = self.cosines[kept], self.hashes[kept]
 
 
@@ -95,11 +98,11 @@ def _matches(view: Layers, best: _Best, keep: int) -> list[Match]:
 
 
 def _cosines(part: Slice, wanted: Floats) -> Floats:
-    """records × queries, within -1 and 1; a vector without length is at 0 from everything."""
+    """queries × records, within -1 and 1; a vector without length is at 0 from everything."""
     with np.errstate(all="ignore"):
         lengths = np.sqrt(np.einsum("ij,ij->i", part.vectors, part.vectors))
         lengths[lengths == 0] = 1
-        found: Floats = np.clip(part.vectors @ wanted.T / lengths[:, None], -1, 1)
+        found: Floats = np.clip(wanted @ part.vectors.T / lengths, -1, 1)
     return found
 
 

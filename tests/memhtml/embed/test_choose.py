@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -199,3 +200,20 @@ def test_a_bad_deadline_names_the_variable(value: str, monkeypatch: Patch) -> No
         config.embed_deadline_ms()
     assert caught.value.code == "ERR_INVALID_FLAG"
     assert "MEMHTML_EMBED_DEADLINE_MS" in str(caught.value)
+
+
+def test_an_embedder_that_is_bound_waits_without_spinning(monkeypatch: Patch) -> None:
+    names = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
+    for name in names:
+        monkeypatch.setenv(name, "")  # So that it is put back afterwards.
+        monkeypatch.delenv(name)
+    bound_embedder()
+    assert not set(names) & os.environ.keys()
+    monkeypatch.setenv("MEMHTML_EMBED", "hash")
+    bound_embedder()
+    assert os.environ["OMP_WAIT_POLICY"] == "passive"
+    assert os.environ["OPENBLAS_NUM_THREADS"] == "1"
+    monkeypatch.setenv("OMP_WAIT_POLICY", "active")
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "8")
+    bound_embedder()
+    assert (os.environ["OMP_WAIT_POLICY"], os.environ["OPENBLAS_NUM_THREADS"]) == ("active", "8")
