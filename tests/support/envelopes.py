@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.support.envelopes_reads import READS
+
 BASE = "4f" * 20
 NEXT = "9b" * 20
 MOUNT = "/mnt/memhtml"
@@ -281,6 +283,95 @@ REPLAY: dict[str, Any] = {
         ],
     },
 }
+READ_ONLY_EXEC: dict[str, Any] = {
+    "apiVersion": "1",
+    "type": "exec.report",
+    "data": {
+        "lang": "js",
+        "corpusMount": MOUNT,
+        "sha": BASE,
+        "exitCode": 0,
+        "stdout": "196\n",
+        "stderr": "",
+        "durationMs": 41,
+        "timeoutMs": 30000,
+        "timedOut": False,
+    },
+}
+AGENTS_DOC: dict[str, Any] = {
+    "apiVersion": "1",
+    "type": "agents.doc",
+    "data": {"path": "AGENTS.md", "bytes": 48211, "inSync": False, "written": True},
+}
+DOCTOR: dict[str, Any] = {
+    "apiVersion": "1",
+    "type": "doctor.report",
+    "data": {
+        "root": "/srv/notes",
+        "healthy": False,
+        "dangling": [
+            {
+                "srcPath": NOTE,
+                "rel": "supports",
+                "dstPath": FILE,
+                "rewriteTo": f"archive/2026/{FILE}",
+            }
+        ],
+        "orphanAccessRows": ["areas/inbox/gone.html"],
+        "inboxDepth": 4,
+        "inboxCrowded": False,
+        "inboxTaskDepth": 1,
+        "inboxTasksCrowded": False,
+        "overdueTasks": [
+            {"path": "areas/inbox/tasks/a.html", "taskStatus": "todo", "dueAt": "2026-11-01"}
+        ],
+        "staleBlockers": [
+            {
+                "path": "areas/inbox/tasks/a.html",
+                "blockerPath": "archive/2026/areas/inbox/tasks/b.html",
+                "blockerState": "archived",
+            }
+        ],
+        "untypedEntities": [{"entityName": "relay", "files": 2}],
+        "untypedEntityTotal": 1,
+        "warnings": [{"path": NOTE, "warnings": ["img is outside the element vocabulary"]}],
+        "unparseable": ["areas/inbox/broken.html"],
+        "supersededLive": [{"path": NOTE, "supersededBy": FILE}],
+        "indexFresh": True,
+        "indexHeadSha": BASE,
+        "headSha": BASE,
+        "embedModelMatches": True,
+        "storedEmbedModel": "hash@256",
+        "configuredEmbedModel": None,
+        "vectorCoverage": 0.5,
+        "vectorCoverageFloor": 0.95,
+        "vectorCoverageLow": True,
+        "vectorCoverageRemedy": "memhtml index embed",
+        "chunks": 12,
+        "embeddings": 6,
+        "dirty": ["README.html"],
+        "policy": {"ok": True, "error": None},
+        "hooks": {"ok": False, "error": ".memhtml/hooks.json: is no JSON object"},
+        "repaired": {
+            "rewritten": 1,
+            "dropped": 0,
+            "failedWrites": [],
+            "prunedAccessRows": 1,
+            "commitSha": NEXT,
+        },
+    },
+}
+PUBLISH: dict[str, Any] = {
+    "apiVersion": "1",
+    "type": "publish.report",
+    "data": {
+        "root": "/srv/notes",
+        "artifacts": 19,
+        "written": 2,
+        "paths": ["areas/inbox/index.html", "sitemap.xml"],
+        "commitSha": NEXT,
+    },
+}
 FAILURE: dict[str, Any] = {
     "apiVersion": "1",
     "error": "storage operation failed: session.read",
@@ -303,5 +394,6 @@ ANSWERS: dict[str, dict[str, Any]] = {
     "manifest": MANIFEST,
     "help": HELP,
     "replay": REPLAY,
+    **READS,
 }
 """Every success, by a short name."""
