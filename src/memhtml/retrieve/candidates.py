@@ -6,7 +6,7 @@ space to compare them in.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memhtml.retrieve.pool import BODY_CHARS, Candidate
@@ -73,7 +73,7 @@ def load(
     return found
 
 
-def id_list(ids: Any) -> str:
+def id_list(ids: Iterable[int]) -> str:
     """Ids as a JSON array."""
     return f"[{','.join(map(str, ids))}]"
 

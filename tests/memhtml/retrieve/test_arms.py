@@ -119,6 +119,20 @@ def test_the_newest_come_first_an_episode_by_when_it_happened(root: str) -> None
     assert names == ["new", "same", "past", "old"]
 
 
+def test_live_and_archived_files_are_one_order(root: str) -> None:
+    files = {
+        f"{'archive/2026/' if n % 2 else ''}areas/inbox/{n:02d}.html": memory(
+            f"Number {n}.", updated=f"2026-05-{1 + n // 2:02d}T00:00:00Z"
+        )
+        for n in range(60)
+    }
+    newest = sorted(files, key=lambda path: (-(int(path[-7:-5]) // 2), path))[: arms.CUT]
+    with store(root, files) as index:
+        wanted = make_filter(index.conn, Scope(include_archived=True))
+        assert ordered(index, arms.recency(wanted)) == newest
+        assert ordered(index, arms.salience(wanted)) == newest
+
+
 SALIENT = {
     "areas/inbox/fresh.html": memory("Fresh.", updated="2026-11-30T20:00:00Z"),
     "areas/inbox/opened.html": memory("Opened.", updated="2025-01-01T00:00:00Z"),
