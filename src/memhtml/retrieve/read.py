@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from memhtml_format.record import Detail
 
 LOCAL = ".memhtml"
+LINK_WAIT_MS = 250
 _CHECKED = {
     "confidence": "a number from 0 to 1",
     "importance": "a whole number from 1 to 10",
@@ -191,16 +192,18 @@ def _count(root: str, path: str, reader: Reader) -> None:
 
 
 def _link(index: Index, path: str, reader: Reader) -> None:
-    """One row per place in a conversation, however often it reads there."""
-    from memhtml.index import sqlite
+    """One row per place in a conversation, however often it reads there.
+
+    A rebuild may keep the index locked for long; nobody who reads waits for that.
+    """
     from memhtml_format.instants import second
 
     session, prompt, turn = (None if is_blank(each or "") else each for each in reader)
-    with sqlite.writing(index.conn):
-        index.conn.execute(
-            "INSERT INTO memory_session_links(path, session_id, prompt_id, turn_uuid, link_kind,"
-            " at) SELECT ?1, ?2, ?3, ?4, 'read', ?5 WHERE NOT EXISTS (SELECT 1 FROM"
-            " memory_session_links WHERE path = ?1 AND session_id = ?2 AND prompt_id IS ?3"
-            " AND turn_uuid IS ?4 AND link_kind = 'read')",
-            (path, session, prompt, turn, second(time.time())),
-        )
+    index.conn.execute(f"PRAGMA busy_timeout = {LINK_WAIT_MS}")
+    index.conn.execute(
+        "INSERT INTO memory_session_links(path, session_id, prompt_id, turn_uuid, link_kind, at)"
+        " SELECT ?1, ?2, ?3, ?4, 'read', ?5 WHERE NOT EXISTS (SELECT 1 FROM memory_session_links"
+        " WHERE path = ?1 AND session_id = ?2 AND prompt_id IS ?3 AND turn_uuid IS ?4"
+        " AND link_kind = 'read')",
+        (path, session, prompt, turn, second(time.time())),
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from pathlib import Path
 from typing import Any
 
@@ -335,6 +336,21 @@ def test_a_locked_state_is_a_warning_and_the_record_is_answered(
     holder.execute("ROLLBACK")
     holder.close()
     assert "state.locked" in capsys.readouterr().err
+
+
+def test_an_index_that_is_being_rebuilt_is_not_waited_for(
+    root: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    read(root, PATH)
+    holder = sqlite3.connect(f"{root}/.memhtml/index.db", isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    started = time.monotonic()
+    assert read(root, PATH, Reader("s1"))["title"] == "Relay"
+    assert time.monotonic() - started < index_sqlite.BUSY_S
+    holder.execute("ROLLBACK")
+    holder.close()
+    assert "was not counted: storage operation failed: index.locked" in capsys.readouterr().err
+    assert links(root) == []
 
 
 def test_the_checks_of_values_name_metas_of_the_format() -> None:
