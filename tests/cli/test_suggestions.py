@@ -64,6 +64,8 @@ def test_the_sample_call_of_every_command_and_flag_parses(
     if variable:
         monkeypatch.setenv("MEMHTML_SESSION", variable)
     for command in registry.COMMANDS:
+        if variable and command.name in registry.DOORS:
+            continue  # Closed in a bound run, whatever else the line says.
         check_lines([suggest.call(command)])
         for flag in (*registry.GLOBAL_FLAGS, *command.flags):
             if flag.name == "record-path":

@@ -71,9 +71,12 @@ class Flag:
 
 
 class Command:
-    """A command; `handler` is `module:function` under `memhtml.cli.commands`."""
+    """A command; `handler` is `module:function` under `memhtml.cli.commands`.
 
-    __slots__ = ("args", "examples", "flags", "handler", "name", "summary", "types")
+    `one_of` names flags of which a call needs one; suggested calls show the first.
+    """
+
+    __slots__ = ("args", "examples", "flags", "handler", "name", "one_of", "summary", "types")
 
     def __init__(
         self,
@@ -83,6 +86,7 @@ class Command:
         *,
         args: tuple[Arg, ...] = (),
         flags: tuple[Flag, ...] = (),
+        one_of: tuple[str, ...] = (),
         types: tuple[str, ...],
         examples: tuple[str, ...] = (),
     ) -> None:
@@ -91,5 +95,6 @@ class Command:
         self.summary = summary
         self.args = args
         self.flags = flags
+        self.one_of = one_of
         self.types = types
         self.examples = examples

@@ -21,14 +21,14 @@ def check(call: Call) -> None:
 
     Raises `MemhtmlError` `ERR_MISSING_ARGUMENT` and `ERR_INVALID_FLAG`.
     """
+    command = registry.BY_NAME[call.name]
     claim, markup = (stated(call, name) for name in ("claim", "article-html"))
     if claim is None and markup is None:
         raise MemhtmlError(
             "ERR_MISSING_ARGUMENT",
             f"{call.name} needs --claim or --article-html",
-            suggestions=(
-                suggest.call(registry.BY_NAME[call.name], "--claim <sentence>"),
-                suggest.call(registry.BY_NAME[call.name], "--article-html <markup>"),
+            suggestions=tuple(
+                suggest.call(command, suggest.flag(command, name)) for name in command.one_of
             ),
         )
     beside = [f"--{name}" for name in ("claim", "body") if stated(call, name) is not None]

@@ -14,11 +14,13 @@ def call(command: registry.Command, extra: str = "") -> str:
     """A whole call of a command: what it requires, unless `extra` has it, then `extra`."""
     parts = [registry.NAME, command.name]
     parts += [f"<{arg.name}>" for arg in command.args if arg.required]
-    named = extra.partition(" ")[0].partition("=")[0]
-    for flag in command.flags:
-        unfilled = bool(flag.variable) and not names_a_session()
-        if (flag.required or unfilled) and f"--{flag.name}" != named:
-            parts.append(f"--{flag.name} {flag.example}")
+    named = extra.partition(" ")[0].partition("=")[0].removeprefix("--")
+    for each in command.flags:
+        unfilled = bool(each.variable) and not names_a_session()
+        wanted = each.name in command.one_of[:1] and named not in command.one_of
+        if (each.required or unfilled or wanted) and each.name != named:
+            value = "" if each.type == "boolean" else f" {each.example}"
+            parts.append(f"--{each.name}{value}")
     return " ".join([*parts, extra] if extra else parts)
 
 

@@ -51,6 +51,7 @@ _PROVENANCE = (
     Flag("prompt-id", "string", "The prompt in that conversation."),
     Flag("turn-uuid", "string", "The turn in that conversation."),
 )
+_ARTICLE = ("claim", "article-html")
 _REASON = "Why; it is written into the commit."
 
 COMMANDS: tuple[Command, ...] = (
@@ -100,6 +101,7 @@ COMMANDS: tuple[Command, ...] = (
             ),
             *_PROVENANCE,
         ),
+        one_of=_ARTICLE,
         types=("memory.written",),
         examples=(
             'memhtml write --type semantic --title "Relay limit" '
@@ -162,6 +164,7 @@ COMMANDS: tuple[Command, ...] = (
             Flag("reason", "string", _REASON, example="<text>"),
             *_PROVENANCE,
         ),
+        one_of=_ARTICLE,
         types=("memory.corrected",),
         examples=(
             'memhtml correct areas/inbox/relay-limit.html --title "Relay limit" '

@@ -44,6 +44,7 @@ COMMANDS: tuple[Command, ...] = (
             Flag("write", "boolean", "Read all of git, write the database, prune.", default=False),
             Flag("read", "boolean", "Open the database; it must stand at HEAD.", default=False),
         ),
+        one_of=("write", "read"),
         types=("head.snapshot",),
         examples=("memhtml head snapshot --write", "memhtml head snapshot --read"),
     ),
