@@ -9,6 +9,7 @@ from __future__ import annotations
 import _sqlite3 as sqlite3  # Without the date types of `sqlite3`, as in `index`.
 import os
 import time
+from io import BytesIO
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +54,8 @@ def export_state(root: str) -> dict[str, Any]:
         data, kept = _exported(root)
         before, sha = land.read(EXPORTED), None
         if kept or before is not None:
-            _warn_of_losses(before or b"", kept)
+            if before is not None and before != data:
+                _warn_of_losses(before, kept)
             text = f"export {len(kept)} access rows to the committed sidecar"
             try:
                 sha = land.commit({EXPORTED: data}, (), message("state", text, ()))
@@ -116,7 +118,7 @@ def _exported(root: str) -> tuple[bytes, set[str]]:
 
 def _warn_of_losses(before: bytes, kept: set[str]) -> None:
     """A clone that never imported would replace the file by less than it holds."""
-    rows = access_rows.of_lines(before.split(b"\n"))
+    rows = access_rows.of_lines(BytesIO(before))
     lost = {row.path for row in rows if row is not None} - kept
     if lost:
         log.warn(
