@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -249,6 +250,38 @@ def test_a_bad_variable_is_named_before_the_store_opens(
     said = call(str(tmp_path / "nowhere"), *words, env={variable: value})
     assert refused(said) == (2, "ERR_INVALID_FLAG")
     assert variable.partition("_DEADLINE")[0] in said.envelope["error"]
+
+
+def test_a_damaged_database_is_replaced_and_searched_again(root: str) -> None:
+    call(root, "status")
+    conn = sqlite3.connect(database(root))
+    conn.execute("DELETE FROM fts_data WHERE id > 10")
+    conn.commit()
+    conn.close()
+    said = call(root, "search", "relay limit")
+    assert [hit["path"] for hit in said.data["hits"]] == ["areas/inbox/relay.html"]
+    assert "is damaged" in said.stderr
+    assert said.data["head"]["source"] == "git"
+    assert call(root, "search", "relay").stderr == ""
+
+
+def test_a_put_does_not_load_numpy_without_a_cache(root: str) -> None:
+    probe = (
+        "import sys; from memhtml.cli.main import main; main(sys.argv[1:]);"
+        "print('numpy' in sys.modules, file=sys.stderr)"
+    )
+    line = '{"op":"write","title":"T","type":"semantic","body":"Roses need water."}'
+    memhtml("session", "start", "--id", "s1", "--repo", root)
+    for embedder in ("off", "on", "hash"):
+        variables = {**os.environ, "PYTHONPATH": os.pathsep.join(ROOTS), "MEMHTML_EMBED": embedder}
+        ran = subprocess.run(
+            [sys.executable, "-c", probe, "session", "put", "--id", "s1", "--repo", root],
+            input=line.encode(),
+            env=variables,
+            capture_output=True,
+            check=True,
+        )
+        assert ran.stderr.decode().split()[-1] == "False"
 
 
 def test_a_repository_without_a_commit_has_no_version(tmp_path: Path) -> None:

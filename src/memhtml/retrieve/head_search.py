@@ -15,6 +15,7 @@ from memhtml.retrieve.neighbours import Hit, search_all
 if TYPE_CHECKING:
     from memhtml.corpus.layers import Layers
     from memhtml.embed.port import Embedder, Vector
+    from memhtml.store.repo import Repo
     from memhtml.store.snapshot_fts import Match
 
 TEXT_CHARS = 1_800
@@ -26,6 +27,53 @@ class Searched(NamedTuple):
 
     hits: list[list[Hit]]
     vector: dict[str, Any]
+
+
+def search_head(
+    root: str,
+    ref: str,
+    sha: str,
+    query: str,
+    limit: int,
+    *,
+    repo: Repo,
+    embedder: Embedder | None,
+    deadline_ms: int,
+    now: str,
+) -> dict[str, Any]:
+    """The payload of `head.search` over the version at commit `sha` of `ref`.
+
+    A head database that turns out to be damaged is replaced and searched again. Raises what
+    `open_head` raises, and `StorageError` `snapshot.read` when replacing it did not help.
+    """
+    import sqlite3
+
+    from memhtml import log
+    from memhtml.corpus.head import open_head
+    from memhtml.errors import StorageError
+    from memhtml.store import snapshot
+
+    for again in (True, False):
+        try:
+            with open_head(root, ref, sha, repo=repo) as head:
+                started = time.monotonic()
+                found = search(
+                    root, head, query, limit, embedder=embedder, deadline_ms=deadline_ms, now=now
+                )
+                search_ms = round((time.monotonic() - started) * 1000, 2)
+            break
+        except sqlite3.DatabaseError as error:
+            if not again:
+                raise StorageError("snapshot.read", f"the head database of {ref}") from error
+            log.warn(f"the head database of {ref} is damaged: {error}")
+            snapshot.discard(root, ref)
+    return {
+        "query": query,
+        "hits": [hit.to_json() for hit in found.hits[0]],
+        "vector": found.vector,
+        "searchMs": search_ms,
+        "head": head.report.to_json(),
+    }
 
 
 def search(

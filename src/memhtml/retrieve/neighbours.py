@@ -6,7 +6,7 @@ Reads no vectors and loads no numpy: what the vector arm ranked is handed in.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memhtml.retrieve.words import STOP_WORDS, words
 
@@ -25,6 +25,10 @@ class Hit(NamedTuple):
     score: float
     arms: tuple[str, ...]
     claim: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The four keys of the payload."""
+        return {**self._asdict(), "arms": list(self.arms)}
 
 
 def search_all(

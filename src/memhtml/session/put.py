@@ -157,7 +157,7 @@ def rank_neighbours(
         reason = "embedder-off" if embedder is None else "cache-unreadable"
         found = Searched([[] for _query in queries], unused(reason))
     near = [
-        {"path": op.path, "hits": [{**hit._asdict(), "arms": list(hit.arms)} for hit in hits]}
+        {"path": op.path, "hits": [hit.to_json() for hit in hits]}
         for op, hits in zip(puts, found.hits, strict=True)
     ]
     return {"neighbors": near, "vector": found.vector}

@@ -48,33 +48,21 @@ def search(call: Call) -> Answer:
     import time
 
     from memhtml import config
-    from memhtml.corpus.head import open_head
     from memhtml.embed.choose import bound_embedder
-    from memhtml.retrieve.head_search import search as run
+    from memhtml.retrieve.head_search import search_head
     from memhtml.store.repo import Repo
     from memhtml_format.instants import second
 
     at = _head(call.store())
-    query = call.args[0]
-    with open_head(at.root, at.ref, at.sha, repo=Repo(at.root)) as head:
-        started = time.monotonic()
-        found = run(
-            at.root,
-            head,
-            query,
-            call.number("limit"),
-            embedder=bound_embedder(),
-            deadline_ms=config.embed_deadline_ms(),
-            now=second(time.time()),
-        )
-        search_ms = round((time.monotonic() - started) * 1000, 2)
-    data = {
-        "query": query,
-        "hits": [{**hit._asdict(), "arms": list(hit.arms)} for hit in found.hits[0]],
-        "vector": found.vector,
-        "searchMs": search_ms,
-        "head": head.report.to_json(),
-    }
+    data = search_head(
+        *at,
+        call.args[0],
+        call.number("limit"),
+        repo=Repo(at.root),
+        embedder=bound_embedder(),
+        deadline_ms=config.embed_deadline_ms(),
+        now=second(time.time()),
+    )
     return Answer("head.search", data)
 
 
