@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 EXPORTED = ".memhtml/state/access.jsonl"
 ROWS_A_TRANSACTION = 500
 
+_SAID_BY_SQLITE = (sqlite3.Error, UnicodeDecodeError)
 _SELECT = f"SELECT {', '.join(Row._fields)} FROM access ORDER BY path"
 _LATER = "nullif(max(coalesce(access.{0}, ''), coalesce(excluded.{0}, '')), '')"
 _MERGE = (
@@ -87,7 +88,7 @@ def import_state(root: str) -> dict[str, Any]:
         conn = database.open_state(root)
         try:
             rows, restored, skipped = _merged(conn, lines)
-        except sqlite3.Error as error:
+        except _SAID_BY_SQLITE as error:
             raise _failure(error) from error
         finally:
             conn.close()
@@ -109,7 +110,7 @@ def _exported(root: str) -> tuple[bytes, set[str]]:
             row = Row(*values)
             data += access_rows.line(row)
             paths.add(row.path)
-    except sqlite3.Error as error:
+    except _SAID_BY_SQLITE as error:
         raise _failure(error) from error
     finally:
         conn.close()
@@ -140,7 +141,7 @@ def _merged(conn: sqlite3.Connection, rows: Iterable[Row | None]) -> tuple[int, 
     return read, len(paths), skipped
 
 
-def _failure(error: sqlite3.Error) -> StorageError:
+def _failure(error: Exception) -> StorageError:
     if sqlite.code_of(error) in sqlite.BUSY:
         return StorageError("state.locked", "another process keeps it locked")
     if database.is_damage(error):
@@ -188,10 +189,12 @@ def _is_damaged(root: str) -> bool:
     try:
         if conn.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
             return True
-        if sqlite.applied(conn) is not None:
-            conn.execute(f"{_SELECT} LIMIT 1").fetchone()
+        for _row in conn.execute(_SELECT):
+            pass  # Texts that are none any more are found by reading them alone.
         return False
-    except sqlite3.Error as error:
-        return database.is_damage(error)
+    except _SAID_BY_SQLITE as error:
+        # A table or a column that is not there is left to opening, which may add it.
+        absent = sqlite.code_of(error) == sqlite3.SQLITE_ERROR
+        return database.is_damage(error) and not absent
     finally:
         conn.close()

@@ -407,15 +407,31 @@ def test_a_page_that_is_damaged_deep_inside_is_found(root: str) -> None:
     assert path.with_name(aside(root)[0]).read_bytes() == bytes(data)
 
 
-def test_a_database_that_lost_its_table_is_damaged(root: str) -> None:
+def test_a_text_that_is_none_any_more_is_damage_that_an_import_mends(root: str) -> None:
+    hold(root, ROW_A)
     conn = open_state(root)
-    conn.execute("DROP TABLE access")
+    conn.execute("UPDATE access SET path = CAST(x'61ff62' AS TEXT)")
     conn.close()
     with pytest.raises(StorageError) as caught:
         export_state(root)
-    assert caught.value.reason == "state.open"
-    write(root, LINE_A)
+    assert caught.value.suggestions == ("memhtml state import",)
+    write(root, LINE_B)
     assert import_state(root) == report(1, 1, 0)
+    assert held(root) == [ROW_B]
+    assert len(aside(root)) == 1
+
+
+def test_a_database_of_another_program_with_fewer_columns_is_adopted(root: str) -> None:
+    conn = sqlite3.connect(f"{root}/.memhtml/state.db")
+    conn.execute("CREATE TABLE schema_migrations(name TEXT PRIMARY KEY, applied_at TEXT NOT NULL)")
+    conn.execute("CREATE TABLE access(path TEXT PRIMARY KEY, access_count INTEGER)")
+    conn.execute("INSERT INTO access VALUES(?, 5)", (A,))
+    conn.commit()
+    conn.close()
+    write(root, LINE_B)
+    assert import_state(root) == report(1, 1, 0)
+    assert [row.path for row in held(root)] == [A, B]
+    assert aside(root) == []
 
 
 def test_a_link_in_place_of_the_database_is_moved_aside_and_not_followed(
