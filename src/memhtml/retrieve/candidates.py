@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memhtml.retrieve.pool import BODY_CHARS, Candidate
+from memhtml.retrieve.vectors import NO_VECTORS, Plane
 
 if TYPE_CHECKING:
     import _sqlite3 as sqlite3
 
     from memhtml.embed.port import Vector
     from memhtml.retrieve.fuse import Fused
-    from memhtml.retrieve.vectors import Plane
 
 # A record may be replaced more than once; the newest authored edge is the one that counts. Binds
 # nothing; `f` is the replaced file.
@@ -37,7 +37,7 @@ class Nearest(NamedTuple):
 def load(
     conn: sqlite3.Connection,
     pool: Sequence[Fused],
-    near: Plane,
+    near: Plane = NO_VECTORS,
     lexical: Mapping[int, float] | None = None,
 ) -> list[Candidate]:
     """The candidates of a pool, in its order. `lexical` is BM25 by file id.

@@ -42,6 +42,9 @@ class Plane(NamedTuple):
     query: Vector | None
 
 
+NO_VECTORS = Plane(None, 0, 0.0, None)
+
+
 class Near(NamedTuple):
     """One file that the vectors rank, by its nearest chunk."""
 
