@@ -223,9 +223,9 @@ def test_no_filter_walks_the_store(index: Index) -> None:
 
 
 def test_the_table_and_the_format_name_the_same_types() -> None:
-    from memhtml.cli.tables import reads
+    from memhtml.cli.tables import reads, shared
 
-    assert reads.TYPES == vocab.TYPES
-    assert reads.TASK_STATUSES == vocab.TASK_STATUSES
+    assert shared.TYPES == vocab.TYPES
+    assert shared.TASK_STATUSES == vocab.TASK_STATUSES
     memory = tuple(rel for rel, kind in vocab.RELS.items() if kind == "memory")
     assert memory == reads.MEMORY_RELS

@@ -3,21 +3,7 @@
 from __future__ import annotations
 
 from memhtml.cli.entry import Arg, Command, Flag
-
-# The vocabulary of the format once more, because loading it would cost every call.
-TYPES = (
-    "episodic",
-    "semantic",
-    "procedural",
-    "agent_insight",
-    "user_preference",
-    "error_pattern",
-    "verdict",
-    "precedent",
-    "arc",
-    "task",
-)
-TASK_STATUSES = ("todo", "doing", "blocked", "done")
+from memhtml.cli.tables.shared import TASK_STATUSES, TYPES
 
 _TITLE = Flag(
     "title", "string", "The title; the file is named after it.", required=True, example="<title>"

@@ -3,20 +3,8 @@
 from __future__ import annotations
 
 from memhtml.cli.entry import Arg, Command, Flag
+from memhtml.cli.tables.shared import TASK_STATUSES, TYPES
 
-# The vocabulary of the format once more, because loading it would cost every call.
-TYPES = (
-    "episodic",
-    "semantic",
-    "procedural",
-    "agent_insight",
-    "user_preference",
-    "error_pattern",
-    "verdict",
-    "precedent",
-    "arc",
-    "task",
-)
 MEMORY_RELS = (
     "supersedes",
     "contradicts",
@@ -29,7 +17,6 @@ MEMORY_RELS = (
     "laterally_related",
 )
 BUCKETS = ("projects", "areas", "resources", "archive")
-TASK_STATUSES = ("todo", "doing", "blocked", "done")
 
 _PATH = Arg("path", "The record, from the store's root; a leading `/` is dropped.", required=True)
 _WORKSPACE = Flag("workspace", "string", "Only what lies under projects/<workspace>/.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memhtml.cli.entry import Arg, Command, Flag
-from memhtml_format.vocab import TYPES
+from memhtml.cli.tables.shared import TYPES
 
 _QUERY = Arg(
     "query",

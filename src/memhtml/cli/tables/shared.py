@@ -1,4 +1,4 @@
-"""Flags that commands of several groups have."""
+"""Flags and words that commands of several groups have."""
 
 from __future__ import annotations
 
@@ -11,3 +11,18 @@ SERVER = Flag(
     "with --no-server the payload says so as `disabled`.",
     default=True,
 )
+
+# The vocabulary of the format once more, because loading it would cost every call.
+TYPES = (
+    "episodic",
+    "semantic",
+    "procedural",
+    "agent_insight",
+    "user_preference",
+    "error_pattern",
+    "verdict",
+    "precedent",
+    "arc",
+    "task",
+)
+TASK_STATUSES = ("todo", "doing", "blocked", "done")
