@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from tests.support.session import page
+from tests.support.session import git, page
 
+from memhtml.index import follow
+from memhtml.index.database import open_index
+from memhtml.index.follow import RebuildReport, UpdateReport
+from memhtml.index.state import IndexState, read_state
+from memhtml.store.repo import Repo
 from memhtml_format.record import Detail, read_detail
 
+if TYPE_CHECKING:
+    from memhtml.embed.port import Embedder
+
 AT = "2026-05-04T09:00:00Z"
+A, B, C = "areas/inbox/a.html", "areas/inbox/b.html", "areas/inbox/c.html"
+OLD_A = "archive/2026/areas/inbox/a.html"
 
 TABLES: Mapping[str, str] = {
     "files": "path",
@@ -59,3 +71,58 @@ def full_text_is_whole(conn: sqlite3.Connection) -> bool:
     except sqlite3.DatabaseError:
         return False
     return True
+
+
+def write_file(root: str, path: str, text: str) -> None:
+    """A file of the working tree, its folders made."""
+    full = f"{root}/{path}"
+    os.makedirs(os.path.dirname(full), exist_ok=True)
+    with open(full, "w", encoding="utf-8", newline="") as file:
+        file.write(text)
+
+
+def refresh(root: str, embedder: Embedder | None = None, *, embed: bool = True) -> UpdateReport:
+    """`index update` in this process."""
+    return follow.update(root, repo=Repo(root), embedder=embedder, embed=embed)
+
+
+def forward(root: str, embedder: Embedder | None = None, repo: Repo | None = None) -> None:
+    """The pass after a door's commit."""
+    follow.bring_forward(root, repo or Repo(root), embedder)
+
+
+def anew(
+    root: str, embedder: Embedder | None = None, *, embed: bool = True, force: bool = False
+) -> RebuildReport:
+    """`index rebuild` in this process."""
+    return follow.rebuild(root, repo=Repo(root), embedder=embedder, embed=embed, force=force)
+
+
+def claims(root: str) -> dict[str, str]:
+    """Path → claim of every indexed file."""
+    with open_index(root, state=False) as index:
+        return dict(index.conn.execute("SELECT path, gist FROM files ORDER BY path"))
+
+
+def index_paths(root: str) -> list[str]:
+    """Every indexed path, sorted."""
+    return list(claims(root))
+
+
+def state_of(root: str) -> IndexState:
+    """Where the index says it stands."""
+    with open_index(root, state=False) as index:
+        state = read_state(index.conn)
+    assert state is not None
+    return state
+
+
+def commit(root: str) -> None:
+    """Everything in the working tree as one commit."""
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "a change")
+
+
+def counts(done: UpdateReport) -> tuple[int, ...]:
+    """Added, modified, removed, renamed, dirty."""
+    return done.added, done.modified, done.removed, done.renamed, done.dirty

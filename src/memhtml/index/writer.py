@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from memhtml_format.record import Detail
 
 SAME_FILE_PERCENT = 75
-"""How alike two files must be for the accesses of one to become the other's. Small memories share
-most of their lines, so git also calls a file renamed that merely looks like another."""
+"""How alike two files must be for the accesses and conversations of one to become the other's.
+Small memories share most of their lines, so git also calls a file renamed that merely looks like
+another."""
 
 _LIVE = "archived = 0 AND memory_type <> 'task'"
 
@@ -104,19 +105,19 @@ class Writer:
                 continue
 
     def _move(self, step: Step) -> None:
-        assert step.moved_from is not None
-        old = step.moved_from
-        before = self._article(old)
+        old, new = step.moved_from, step.path
+        assert old is not None
+        same = step.likeness >= SAME_FILE_PERCENT or self._is_article(step, self._article(old))
         self._note(old)
-        self._note(step.path)
-        projection.move(self._conn, old, step.path)
+        self._note(new)
+        projection.move(self._conn, old, new)
         self._conn.execute("DELETE FROM duplicates WHERE path = ?", (old,))
-        self._conn.execute(
-            "UPDATE memory_session_links SET path = ? WHERE path = ?", (step.path, old)
-        )
-        self._note(step.path)
-        if step.likeness >= SAME_FILE_PERCENT or self._is_article(step, before):
-            self.moves.append((old, step.path))
+        self._note(new)
+        if same:
+            self._conn.execute(
+                "UPDATE memory_session_links SET path = ? WHERE path = ?", (new, old)
+            )
+            self.moves.append((old, new))
 
     def _is_article(self, step: Step, content_hash: str | None) -> bool:
         from memhtml_format.record import content_hash as hash_of
