@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from memhtml import log
 from memhtml.doctor.findings import is_gone
 from memhtml.errors import StorageError
+from memhtml.store.atomic import stands_for
 from memhtml.store.worktree import WorkTree
 from memhtml_format import edit, paths
 from memhtml_format.instants import second
@@ -128,24 +129,28 @@ def without(path: str, data: bytes, edge: Edge) -> bytes:
 
     What follows the path in an href stays. Raises `_NotMended` when the head cannot be edited.
     """
-    for rel, href in _links(path, data):
-        if rel != edge.rel or paths.href_target(href) != edge.dst_path:
-            continue
-        data = edit.remove_link(data, rel, href)
-        if edge.rewrite_to is not None:
+    new = edge.rewrite_to
+    hrefs = _hrefs(path, data, edge.rel, edge.dst_path)
+    for href in hrefs:
+        data = edit.remove_link(data, edge.rel, href)
+        if new is not None:
             rest = href[len(edge.dst_path) + 1 :]
-            data = edit.add_link(data, rel, paths.href(edge.rewrite_to) + rest)
-    left = [paths.href_target(href) for rel, href in _links(path, data) if rel == edge.rel]
-    if edge.dst_path in left or (edge.rewrite_to is not None and edge.rewrite_to not in left):
+            data = edit.add_link(data, edge.rel, paths.href(new) + rest)
+    left = _hrefs(path, data, edge.rel, edge.dst_path)
+    if left or (hrefs and new is not None and not _hrefs(path, data, edge.rel, new)):
         raise _NotMended("its head cannot be edited in place")
     return data
 
 
-def _links(path: str, data: bytes) -> Sequence[tuple[str, str]]:
+def _hrefs(path: str, data: bytes, rel: str, target: str) -> list[str]:
+    """The hrefs of a rel that lead to a path, whatever stands behind it."""
     reading = read_detail(path, data).detail
     if reading is None:
         raise _NotMended("it is no memory")
-    return reading.record.links
+    links = reading.record.links
+    return [
+        link.href for link in links if link.rel == rel and paths.href_target(link.href) == target
+    ]
 
 
 def _commit(land: Landing, mended: dict[str, Mended], failed: list[str]) -> str | None:
@@ -160,13 +165,14 @@ def _commit(land: Landing, mended: dict[str, Mended], failed: list[str]) -> str 
         except StorageError as error:
             if error.reason != "write":
                 raise
-            refused = [path for path in mended if (error.detail or "").startswith(path)]
+            said = (error.detail or "").partition(": ")[0]
+            refused = [path for path in mended if stands_for(said, path)]
             if not refused:
                 raise StorageError("doctor.write", error.detail) from error
-            path = max(refused, key=len)
-            log.warn(f"{path} was not repaired: {error.detail}")
-            failed.append(path)
-            del mended[path]
+            for path in refused:
+                log.warn(f"{path} was not repaired: {error.detail}")
+                failed.append(path)
+                del mended[path]
     return None
 
 

@@ -21,6 +21,7 @@ from memhtml.publish.page import page
 from memhtml.publish.rows import Row, committed_rows
 from memhtml.publish.sitemap import PATH as SITEMAP
 from memhtml.publish.sitemap import SiteMap
+from memhtml.store.atomic import stands_for
 from memhtml.store.commit import message
 from memhtml.store.land import Landing, landing
 from memhtml.store.repo import FILE_MODES, Repo
@@ -165,4 +166,6 @@ def _commit(land: Landing, writes: Mapping[str, bytes], gone: Collection[str]) -
     except StorageError as error:
         if error.reason != "write":
             raise
-        raise StorageError("publish.write", error.detail) from error
+        said, _, why = (error.detail or "").partition(": ")
+        path = next((each for each in (*writes, *gone) if stands_for(said, each)), said)
+        raise StorageError("publish.write", f"{path}: {why}") from error

@@ -39,6 +39,12 @@ def is_temporary_name(name: str) -> bool:
     return len(token) == 16 and all(char in "0123456789abcdef" for char in token)
 
 
+def stands_for(name: str, path: str) -> bool:
+    """Whether a file name in a failure is `path` itself, or the file that was to become it."""
+    last = path.rpartition("/")[2]
+    return name == path or (is_temporary_name(name) and name.startswith(f".{last[:40]}."))
+
+
 def write_all(descriptor: int, data: bytes | memoryview) -> None:
     """Write every byte; a short write is continued. Raises OSError."""
     rest = memoryview(data)
