@@ -107,6 +107,15 @@ class Layers(ABC):
             found += [held for held in delta.holding(target) if self._visible(at, held[0])]
         return [(path, link) for path, _order, link in sorted(found)]
 
+    def linking(self, target: str, rel: str) -> list[str]:
+        """Live records with a link of this relation to this path, in path order."""
+        stored = self.ask(snapshot_query.linking, target, rel)
+        found = {path for path in stored if not self._hidden(path)}
+        for at, delta in enumerate(self.deltas()):
+            held = (path for path, _order, link in delta.holding(target) if link.rel == rel)
+            found.update(path for path in held if self._visible(at, path))
+        return sorted(found)
+
     def record_under(self, folder: str) -> bool:
         """Whether any record lies below this folder."""
         for at, delta in enumerate(self.deltas()):

@@ -42,8 +42,8 @@ def search_all(
     """The hits of each query; the view is prepared once for all of them.
 
     `near` is what the vector arm ranked for each query, None when it did not run. `now` (isoSecond)
-    caps the instants that tell equal scores apart. A limit below 0 counts as 0. Raises
-    sqlite3.Error when the database is damaged.
+    caps the instants that tell equal scores apart. A limit below 0 counts as 0. No record ranks
+    above a live one that supersedes it. Raises sqlite3.Error when the database is damaged.
     """
     with view.matching() as matcher:
         found = []
@@ -51,8 +51,43 @@ def search_all(
             expression = match_expression(query)
             matches = matcher.match(expression, KEPT) if expression else []
             hits = fuse(matches, near[at] if near else (), now=now)
-            found.append(hits[: max(limit, 0)])
+            found.append(settle(view, hits, max(limit, 0)))
         return found
+
+
+def settle(view: Layers, hits: Sequence[Hit], limit: int) -> list[Hit]:
+    """The first `limit` hits, each replaced record below the live ones that supersede it.
+
+    One of those that no arm ranked comes in above it, with no arms; one that moves up or comes in
+    has the score of the hit it replaces, if that is higher.
+    """
+    later: dict[str, list[str]] = {}
+    # What is settled begins with these, so links of the others change nothing that is kept.
+    waiting = [hit.path for hit in hits[:limit]]
+    while waiting:
+        path = waiting.pop()
+        if path not in later:
+            later[path] = view.linking(path, "supersedes")
+            waiting += later[path]
+    if not any(later.values()):
+        return list(hits[:limit])
+    from memhtml.retrieve.supersede import settled  # Modules of the other path, 5 ms.
+
+    known = {hit.path: hit for hit in hits}
+    scores: dict[str, float] = {}
+    least = 0.0
+    order = settled(list(known), later)
+    for path in reversed(order):
+        least = scores[path] = max(least, known[path].score if path in known else 0.0)
+    return [
+        (known.get(path) or _pulled_in(view, path))._replace(score=scores[path])
+        for path in order[:limit]
+    ]
+
+
+def _pulled_in(view: Layers, path: str) -> Hit:
+    row = view.record(path)
+    return Hit(path, 0.0, (), row.claim if row else "")
 
 
 def match_expression(query: str) -> str:

@@ -129,6 +129,15 @@ def holders(conn: sqlite3.Connection, target: str) -> list[Row]:
     return _rows(conn, sql, target)
 
 
+def linking(conn: sqlite3.Connection, target: str, rel: str) -> list[str]:
+    """The live records with such a link to this target, in path order."""
+    sql = (
+        "SELECT DISTINCT r.path FROM links l CROSS JOIN records r ON r.id = l.record"
+        " WHERE l.target = ? AND l.rel = ? AND r.archived = 0 ORDER BY r.path"
+    )
+    return [path for (path,) in _rows(conn, sql, target, rel)]
+
+
 def first_under(conn: sqlite3.Connection, folder: str, hidden: Callable[[str], bool]) -> str | None:
     """The lowest record below a folder that is not hidden."""
     sql = "SELECT path FROM records WHERE path > ? AND path < ? ORDER BY path"

@@ -6,6 +6,8 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.support.head import MAIN, Store, page, searches
 
 from memhtml.corpus.head import open_head
@@ -227,3 +229,112 @@ def test_two_places_swapped_between_the_arms_are_a_tie() -> None:
 
 def test_no_arm_gives_no_hit() -> None:
     assert fuse([], []) == []
+
+
+def replacing(title: str, claim: str, *old: str) -> bytes:
+    return page(title, claim, links=[("supersedes", f"/{path}") for path in old])
+
+
+def found_in(store: Store, files: dict[str, bytes], query: str, limit: int = 10) -> list[Hit]:
+    sha = store.commit(files)
+    with open_head(store.root, MAIN, sha, repo=store.repo()) as head:
+        return search_all(head, [query], limit)[0]
+
+
+OLD, NEW, NEWER = "areas/old.html", "areas/new.html", "areas/newer.html"
+
+
+def test_a_replaced_record_is_below_the_one_that_replaces_it(store: Store) -> None:
+    files = {
+        OLD: page("Relay", "The relay relay relay limit is 7."),
+        NEW: replacing("The limit of the message relay was raised", "It is 11 now.", OLD),
+        "areas/other.html": page("Relay", "A relay is slow, as a long sentence about it says."),
+    }
+    hits = found_in(store, files, "relay")
+    assert [hit.path for hit in hits] == [NEW, OLD, "areas/other.html"]
+    # Without its link the new one would have been the last; it takes the place of the old one.
+    assert [hit.score for hit in hits] == [1 / 61, 1 / 61, 1 / 62]
+    assert [hit.path for hit in found_in(store, files, "relay", 1)] == [NEW]
+
+
+def test_what_replaces_a_hit_comes_in_although_no_arm_ranks_it(store: Store) -> None:
+    files = {OLD: page("Relay", "The relay limit is 7."), NEW: replacing("Now", "It is 11.", OLD)}
+    assert found_in(store, files, "relay") == [
+        Hit(NEW, 1 / 61, (), "It is 11."),
+        Hit(OLD, 1 / 61, ("lexical",), "The relay limit is 7."),
+    ]
+
+
+def test_a_chain_of_replacements_is_in_its_order(store: Store) -> None:
+    files = {
+        OLD: page("Relay", "The relay limit is 7."),
+        NEW: replacing("Relay", "The relay limit, which is long to tell, is 9.", OLD),
+        NEWER: replacing("Now", "It is 11.", NEW),
+    }
+    assert [hit.path for hit in found_in(store, files, "relay limit")] == [NEWER, NEW, OLD]
+
+
+def test_a_circle_of_replacements_orders_nothing(store: Store) -> None:
+    files = {
+        OLD: replacing("Relay", "The relay relay limit is 7.", NEW, OLD),
+        NEW: replacing("Relay", "The relay limit, which is long to tell, is 9.", OLD),
+    }
+    assert [hit.path for hit in found_in(store, files, "relay")] == [OLD, NEW]
+
+
+def test_what_is_archived_replaces_nothing(store: Store) -> None:
+    gone = "archive/2026/areas/new.html"
+    files = {OLD: page("Relay", "The relay limit is 7."), gone: replacing("N", "It is 11.", OLD)}
+    assert [hit.path for hit in found_in(store, files, "relay")] == [OLD]
+
+
+def test_another_relation_replaces_nothing(store: Store) -> None:
+    about = page("Now", "It is 11.", links=[("relates_to", f"/{OLD}")])
+    files = {OLD: page("Relay", "The relay limit is 7."), NEW: about}
+    assert [hit.path for hit in found_in(store, files, "relay")] == [OLD]
+
+
+def test_the_log_of_a_session_replaces_and_frees_records(store: Store) -> None:
+    old = page("Relay", "The relay limit is 7.")
+    new = replacing("Now", "It is 11.", OLD)
+    sha = store.commit({OLD: old})
+    with open_head(store.root, MAIN, sha, repo=store.repo()) as head:
+        view = head.view({NEW: new}, [])
+        assert [hit.path for hit in search_all(view, ["relay"], 3)[0]] == [NEW, OLD]
+        assert [hit.path for hit in search_all(head, ["relay"], 3)[0]] == [OLD]
+    sha = store.commit({OLD: old, NEW: new}, sha)
+    with open_head(store.root, MAIN, sha, repo=store.repo()) as head:
+        unlinked = head.view({NEW: page("Now", "It is 11.")}, [])
+        assert [hit.path for hit in search_all(unlinked, ["relay"], 3)[0]] == [OLD]
+        assert [hit.path for hit in search_all(head.view({}, [NEW]), ["relay"], 3)[0]] == [OLD]
+
+
+@given(
+    links=st.dictionaries(st.integers(0, 7), st.sets(st.integers(0, 7), max_size=3), max_size=8),
+    words=st.lists(st.integers(0, 5), min_size=8, max_size=8),
+    limit=st.integers(0, 9),
+)
+def test_no_replaced_record_is_above_its_replacement(
+    links: dict[int, set[int]],
+    words: list[int],
+    limit: int,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    store = Store(str(tmp_path_factory.mktemp("links")))
+    # Newer numbers replace older ones, so there is no circle.
+    older = {new: {old for old in olds if old < new} for new, olds in links.items()}
+    files = {
+        f"areas/{at}.html": replacing(
+            "T",
+            f"{'relay ' * words[at]}fact {at}.",
+            *(f"areas/{n}.html" for n in older.get(at, ())),
+        )
+        for at in range(8)
+    }
+    hits = found_in(store, files, "relay", limit)
+    order = [int(hit.path[6]) for hit in hits]
+    assert len(order) == len(set(order)) <= limit
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    for new, olds in older.items():
+        for old in olds & set(order):
+            assert new in order and order.index(new) < order.index(old)
