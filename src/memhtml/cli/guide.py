@@ -154,7 +154,10 @@ CODES: dict[str, tuple[str, str]] = {
     "ERR_DIRTY_TREE": ("1", "–"),
     "ERR_INDEX_STALE": ("1", "–"),
     "ERR_EMBED_MODEL_MISMATCH": ("1", "–"),
-    "ERR_MODEL_UNAVAILABLE": ("1", "–"),
+    "ERR_MODEL_UNAVAILABLE": (
+        "1",
+        "Vectors are to be made and no embedder is bound, or the one that is cannot answer.",
+    ),
     "ERR_STORAGE": (
         "1",
         "Reading or writing the store's own files, the lock, the policy or the sandbox failed; "

@@ -30,7 +30,9 @@ def installed() -> bool:
     """Whether the extra is there. Looks along the path for the package and imports nothing."""
     from importlib.machinery import PathFinder
 
-    return PathFinder.find_spec(PACKAGE) is not None
+    found = PathFinder.find_spec(PACKAGE)
+    # A mere folder of that name, as in the current directory, has no origin.
+    return found is not None and found.origin is not None
 
 
 class LocalEmbedder:

