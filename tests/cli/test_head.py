@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import pty
+import socket
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -324,6 +326,25 @@ def test_a_model_by_url_embeds_and_its_failures_keep_what_is_stored(root: str) -
         refusal = call(root, "embed", env=remote)
     assert refused(refusal) == (1, "ERR_MODEL_UNAVAILABLE")
     assert "the endpoint answered 401" in refusal.envelope["error"]
+
+
+def test_an_endpoint_that_says_nothing_holds_up_neither_search_nor_process(root: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        remote = {
+            "MEMHTML_EMBED": "remote",
+            "MEMHTML_LLM_BASE_URL": f"http://127.0.0.1:{silent.getsockname()[1]}",
+            "MEMHTML_EMBED_MODEL": "m",
+            "MEMHTML_EMBED_DEADLINE_MS": "50",
+        }
+        place = Path(root, ".memhtml", "vectors", "m@3.vec")
+        place.parent.mkdir()
+        place.touch()
+        started = time.monotonic()
+        said = call(root, "search", "relay", env=remote)
+        # The request itself would be waited for 30 s.
+        assert time.monotonic() - started < 15
+    assert said.data["vector"]["reason"] == "embed-timeout"
+    assert len(said.data["hits"]) == 1
 
 
 def test_an_unreadable_cache_fails_embed_and_not_search(root: str) -> None:
