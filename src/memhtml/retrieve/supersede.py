@@ -35,8 +35,8 @@ def settled(order: Sequence[str], later: Mapping[str, Collection[str]]) -> list[
             for each in _all_later(path, later, above)
             if each not in found and path not in _all_later(each, later, above)
         ]
-        # Of two that one replaces the other, the newer has fewer above itself.
-        newer.sort(key=lambda each: (len(above[each]), rank.get(each, len(rank)), each))
+        # Where one replaces another, fewer others are above the newer of the two.
+        newer.sort(key=lambda each: (len(above[each] - {each}), rank.get(each, len(rank)), each))
         found.update(dict.fromkeys(newer))
         found[path] = None
     return list(found)
@@ -101,9 +101,9 @@ def _later(
 ) -> tuple[dict[str, list[str]], dict[str, int]]:
     """Which records in scope supersede these, and those in turn; and the ids of the new ones."""
     sql = (
-        "SELECT e.dst_path, e.src_path, f.id FROM files o JOIN edges e ON e.dst_path = o.path"
-        " CROSS JOIN files f ON f.path = e.src_path"
-        " WHERE o.path IN (SELECT value FROM json_each(:paths)) AND o.archived = 0"
+        "SELECT e.dst_path, e.src_path, f.id FROM json_each(:paths) v"
+        " CROSS JOIN files o ON o.path = v.value CROSS JOIN edges e ON e.dst_path = o.path"
+        " CROSS JOIN files f ON f.path = e.src_path WHERE o.archived = 0"
         f" AND e.edge_class = 'memory' AND e.rel = 'supersedes' AND e.derived = 0 AND {scope.whole}"
         " ORDER BY e.dst_path, e.src_path"
     )
