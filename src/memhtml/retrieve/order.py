@@ -8,6 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from memhtml.retrieve.mmr import pick
+from memhtml.retrieve.polarity import demote
+from memhtml.retrieve.rerank import rerank
+from memhtml.retrieve.supersede import settle
+
 if TYPE_CHECKING:
     import _sqlite3 as sqlite3
 
@@ -27,9 +32,6 @@ def pool_size(limit: int) -> int:
 
 def scored(query: str, pool: Sequence[Candidate]) -> list[tuple[Candidate, float]]:
     """The pool reordered, the n-th place worth `1 / n`, and demoted where polarity disagrees."""
-    from memhtml.retrieve.polarity import demote
-    from memhtml.retrieve.rerank import rerank
-
     return demote(query, [(each, 1 / place) for place, each in enumerate(rerank(query, pool), 1)])
 
 
@@ -40,9 +42,6 @@ def ranked(
 
     Raises sqlite3.Error.
     """
-    from memhtml.retrieve.mmr import pick
-    from memhtml.retrieve.supersede import settle
-
     picked = pick(scored(query, pool), limit)
     return [(each.path, score) for each, score in settle(conn, picked, scope)][:limit]
 
@@ -51,6 +50,4 @@ def settled_order(
     conn: sqlite3.Connection, query: str, pool: Sequence[Candidate], scope: Filter
 ) -> list[str]:
     """The paths of the pool in the order of a pack. Raises sqlite3.Error."""
-    from memhtml.retrieve.supersede import settle
-
     return [each.path for each, _score in settle(conn, scored(query, pool), scope)]
