@@ -67,8 +67,14 @@ def test_flags_and_arguments_list_only_the_keys_that_apply() -> None:
 
 def test_the_commands_of_the_build_are_listed_in_order() -> None:
     assert [each["name"] for each in here("manifest").data["commands"]] == [
-        *("manifest", "help", "init", "session start", "session put", "session exec"),
-        *("session status", "session commit", "session rebase", "session prune", "replay"),
+        *("manifest", "help", "init", "write", "apply", "correct", "link", "archive"),
+        *("task add", "task status", "read", "status", "neighbors", "resolve", "reinforce"),
+        *("list", "entity activity", "task list", "state export", "state import"),
+        *("exec", "agents-doc", "replay", "session start", "session put", "session exec"),
+        *("session status", "session commit", "session rebase", "session prune"),
+        *("search", "recall", "index rebuild", "index update", "index embed", "index status"),
+        *("doctor", "publish", "head status", "head search", "head snapshot", "head embed"),
+        "eval discriminate",
     ]
 
 

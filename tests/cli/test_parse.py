@@ -177,6 +177,7 @@ def test_a_flag_of_another_command_suggests_the_commands_that_have_it() -> None:
     assert ran.code == "ERR_INVALID_FLAG"
     assert ran.suggestions == [
         "memhtml session prune --older-than 7d --dry-run",
+        "memhtml index embed --dry-run",
         "memhtml help session status",
     ]
 

@@ -11,7 +11,7 @@ TOPICS: tuple[tuple[str, str], ...] = (
         "Every call prints one JSON envelope. A success has `type` and `data`, a failure has "
         "`error`, `code` and `suggestions`; branch on `type` and `code`, never on `error`, and "
         "try a suggestion before anything else. `memhtml init` makes a store, "
-        '`memhtml search "<words>"` looks in it, `memhtml write` adds one memory. '
+        '`memhtml search "<words>"` looks in it, and `write` adds one memory. '
         "`memhtml help <command>` describes one command.",
     ),
     (
@@ -55,14 +55,14 @@ TOPICS: tuple[tuple[str, str], ...] = (
         "put; adding or cutting a memhtml link or entity line in a head is a link or a label; "
         "moving a file to archive/<year>/<its path> archives it; moving it elsewhere, bytes "
         "unchanged, is a move. Anything else is listed under `rejected`. `--lang js` may import "
-        "/workspace/lib/corpus.mjs for walking records and links. `memhtml exec` runs a script "
+        "/workspace/lib/corpus.mjs for walking records and links. `exec` runs a script "
         "over any commit, read-only, without a session.",
     ),
     (
         "recall-discipline",
-        "Look before you write, and before you answer. `memhtml search` lists hits with what a "
-        "full read costs (`estTokens`); `memhtml recall` quotes the best of them within a budget; "
-        "`memhtml read` opens one. A hit with `supersededBy` is outdated, and records under "
+        "Look before you write, and before you answer. `search` lists hits with what a "
+        "full read costs (`estTokens`); `recall` quotes the best of them within a budget; "
+        "`read` opens one. A hit with `supersededBy` is outdated, and records under "
         "archive/ are history: `memhtml resolve <path>` says where a fact lives now, `--as-of` "
         "what held at an instant. `memhtml reinforce <path> --signal positive` says that a memory "
         "helped. Search sees the index: `memhtml index update` after a session commit or an edit "
