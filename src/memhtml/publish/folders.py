@@ -71,6 +71,13 @@ def newest_first(rows: Iterable[Row]) -> list[Row]:
     return ordered
 
 
+def slot_order(name: str) -> tuple[int, int, str]:
+    """Where a folder of the archive stands among the others: by year, then by slot as a number."""
+    year, _, slot = name.partition(".")
+    numbers = [int(part) if part.isdecimal() and part.isascii() else 0 for part in (year, slot)]
+    return numbers[0], numbers[1], name
+
+
 def folders_of(rows: Iterable[Row]) -> Iterator[Folder]:
     """Every folder that has a listing, a folder after those in it and the store itself last.
 

@@ -34,4 +34,4 @@ def absolute(path: str) -> str:
 
 def quoted(segment: str) -> str:
     """One segment of a path in an address; a colon in it names no scheme."""
-    return quote(segment, safe="!$'()*,;=@~")
+    return quote(segment, safe="!$'()*,=@~")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lxml import etree  # Loaded with this module, which only `publish` loads.
 
-from memhtml.publish.folders import newest_first
+from memhtml.publish.folders import newest_first, slot_order
 from memhtml.publish.links import page_text, relative
 
 if TYPE_CHECKING:
@@ -146,9 +146,9 @@ def _folders(body: etree._Element, folder: Folder) -> None:
 
 def _ordered(folder: Folder) -> Sequence[Child]:
     """The folders in it; the years of the archive newest first."""
-    if folder.path == "archive":
-        return folder.children[::-1]
-    return folder.children
+    if folder.path != "archive":
+        return folder.children
+    return sorted(folder.children, key=lambda child: slot_order(child.name), reverse=True)
 
 
 def _groups(folder: Folder) -> Iterator[tuple[str, list[Row]]]:
@@ -186,7 +186,7 @@ def _records(body: etree._Element, folder: Folder, heading: str, rows: Sequence[
 
 def _facts(small: etree._Element, folder: Folder, row: Row) -> None:
     """Type, day of the last update, state of a task, and what took its place."""
-    small.text = f"{row.kind.replace('_', ' ')} · "
+    small.text = page_text(f"{row.kind.replace('_', ' ')} · ")
     _add(small, "time", row.updated_at[:10]).tail = None
     if row.task_status:
         _after(small, f" · {row.task_status}")
@@ -204,10 +204,15 @@ def _retired(body: etree._Element, folder: Folder, retired: Sequence[tuple[str, 
     _add(body, "h2", "Archived from here")
     listed = _add(body, "ul")
     listed.set("class", "folders")
-    for place, total in retired:
+    for place, total in sorted(retired, key=lambda each: slot_order(_year(each[0])), reverse=True):
         item = _add(listed, "li")
-        _link(item, folder, f"{place}/index.html", place.split("/")[1])
+        _link(item, folder, f"{place}/index.html", _year(place))
         _add(item, "span", f"{total:,}")
+
+
+def _year(place: str) -> str:
+    """The slot of an archive folder."""
+    return place.split("/")[1]
 
 
 def _cut(text: str, chars: int) -> str:

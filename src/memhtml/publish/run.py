@@ -16,7 +16,7 @@ from memhtml.index import follow
 from memhtml.index.database import Index, open_index
 from memhtml.index.state import read_state
 from memhtml.publish import marks
-from memhtml.publish.folders import LISTING, Folder, folders_of, newest_first
+from memhtml.publish.folders import LISTING, folders_of, newest_first
 from memhtml.publish.page import page
 from memhtml.publish.rows import Row, committed_rows
 from memhtml.publish.sitemap import PATH as SITEMAP
@@ -97,6 +97,7 @@ def artifacts(index: Index, repo: Repo) -> Iterator[Artifact]:
     state = read_state(conn)
     head, dirty = (None, ()) if state is None else (state.head_sha, state.dirty_paths)
     chart = SiteMap()
+    # The archive comes first in path order, so all of these are known when they are asked for.
     retired: dict[str, list[tuple[str, int]]] = {}
     latest: list[Row] = []
     for folder in folders_of(committed_rows(conn, repo, head, dirty)):
@@ -108,14 +109,9 @@ def artifacts(index: Index, repo: Repo) -> Iterator[Artifact]:
         if not folder.archived:
             latest = newest_first([*latest, *folder.rows])[:LATEST]
         shown = () if folder.path else latest
-        yield Artifact(folder.listing, page(folder, _retired(retired, folder), shown))
+        yield Artifact(folder.listing, page(folder, retired.get(folder.path, ()), shown))
     yield Artifact(SITEMAP, chart.finish())
     conn.execute("COMMIT")
-
-
-def _retired(retired: Mapping[str, list[tuple[str, int]]], folder: Folder) -> list[tuple[str, int]]:
-    """The archive folders of a folder; the archive comes first in path order, so all are known."""
-    return retired.get(folder.path, [])[::-1]
 
 
 def _stands(repo: Repo, head: str | None, files: WorkTree, path: str, data: bytes) -> bool:
@@ -137,7 +133,7 @@ def _is_ours(land: Landing, path: str) -> bool:
     data = land.read(path)
     if data is not None and marks.is_generated(path, data):
         return True
-    log.warn(f"{path} was written by hand and stays as it is; without it a page is generated there")
+    log.warn(f"{path} was not generated and stays as it is; once it is gone, a page is made there")
     return False
 
 
