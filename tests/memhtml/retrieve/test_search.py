@@ -114,6 +114,25 @@ def test_of_several_that_replace_a_file_the_newest_edge_counts(tmp_path: Path) -
     assert hit["supersededBy"] == "areas/a.html"
 
 
+def test_what_replaces_a_live_record_comes_first_and_comes_in(tmp_path: Path) -> None:
+    old, new = "areas/inbox/old-port.html", "areas/inbox/port.html"
+    files = {
+        old: memory("The gateway listens on port 80.", title="Gateway port"),
+        new: memory("It is 8443 since May.", title="Change", head=link("supersedes", old)),
+        **FILES,
+    }
+    with store(str(tmp_path), files) as index:
+        answer = found(index, "which port does the gateway listen on")
+        one = found(index, "which port does the gateway listen on", 1)
+        everything = found(index, "gateway port", include_archived=True)
+        pack = recall(index, "gateway port", Scope(), now_s=NOW_S)
+    assert paths(answer)[:2] == [new, old]
+    assert answer["hits"][1]["supersededBy"] == new
+    assert paths(one) == [new]
+    assert paths(everything)[0] == old
+    assert [each["path"] for each in pack["memories"]["disclosed"]][:2] == [new, old]
+
+
 def test_a_query_that_matches_nothing_gets_the_newest(tmp_path: Path) -> None:
     with store(str(tmp_path), FILES) as index:
         answer = found(index, "xylophone")
