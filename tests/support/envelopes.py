@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.support.envelopes_reads import READS
+from tests.support.envelopes_search import SEARCHES
 
 BASE = "4f" * 20
 NEXT = "9b" * 20
@@ -395,5 +396,6 @@ ANSWERS: dict[str, dict[str, Any]] = {
     "help": HELP,
     "replay": REPLAY,
     **READS,
+    **SEARCHES,
 }
 """Every success, by a short name."""

@@ -13,6 +13,7 @@ import pytest
 from pydantic import ValidationError
 from tests.support import envelopes
 from tests.support.envelopes import ANSWERS, FAILURE
+from tests.support.envelopes_search import HITS, NO_HITS, PACK
 
 from memhtml.errors import USAGE_CODES
 from memhtml.schema.envelope import (
@@ -129,6 +130,15 @@ def test_missing_key_is_refused(name: str) -> None:
         (envelopes.MANIFEST, ("data", "globalFlags", 0, "type"), "float"),
         (envelopes.MANIFEST, ("data", "commands", 0, "supportsJson"), False),
         (envelopes.INIT, ("apiVersion",), 1),
+        (HITS, ("data", "degraded"), False),
+        (HITS, ("data", "scopeEmpty"), True),
+        (HITS, ("data", "hits", 0, "score"), 0.0),
+        (HITS, ("data", "hits", 0, "snippet"), "a" * 701),
+        (NO_HITS, ("data", "scopeEmpty"), False),
+        (PACK, ("data", "spentChars"), 29),
+        (PACK, ("data", "truncated"), False),
+        (PACK, ("data", "memories", "spentChars"), 27),
+        (PACK, ("data", "memories", "truncated"), False),
         (FAILURE, ("code",), "ERR_MADE_UP"),
         (FAILURE, ("suggestions",), None),
     ],
@@ -142,7 +152,7 @@ def test_wrong_value_is_refused(answer: dict[str, Any], where: tuple[str, ...], 
 
 def test_response_type_without_a_model_is_told_apart() -> None:
     with pytest.raises(KeyError):
-        validate_envelope({"apiVersion": "1", "type": "memory.hits", "data": {}})
+        validate_envelope({"apiVersion": "1", "type": "hook.output", "data": {}})
 
 
 def test_harvested_destination_stands_on_archives_and_moves_alone() -> None:
