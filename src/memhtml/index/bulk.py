@@ -66,7 +66,7 @@ def build(
         with _no_collection():
             skipped = _project(conn, repo, head, second(now_s)) if head else {}
         for statement in later:
-            with sqlite.writing(conn):
+            with _faults_are_damage(), sqlite.writing(conn):
                 conn.execute(statement)
     finally:
         conn.execute("PRAGMA foreign_keys = ON")
@@ -99,10 +99,22 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
+class _Schema(NamedTuple):
+    """Statements of the migrations: `tables` by name, `later` the indexes and then the triggers of
+    projected tables; `kept` is what a rebuild leaves as it is, by name."""
+
+    tables: dict[str, str]
+    later: list[str]
+    kept: dict[str, str]
+
+
 def _emptied(conn: sqlite3.Connection, space: Space | None) -> list[str]:
-    """Step 2, in one transaction; answers the indexes and triggers that are still to be made."""
-    made, later = _definitions()
-    with sqlite.writing(conn):
+    """Step 2, in one transaction; answers the indexes and triggers that are still to be made.
+
+    Raises `Damaged` when what stays is not as the migrations made it.
+    """
+    schema = _schema_of_migrations()
+    with _faults_are_damage(), sqlite.writing(conn):
         conn.execute("DELETE FROM index_state")
         conn.execute(
             "INSERT INTO index_state(id, embed_model, embed_dim) VALUES(1, ?, ?)",
@@ -111,12 +123,25 @@ def _emptied(conn: sqlite3.Connection, space: Space | None) -> list[str]:
         for table in PROJECTED:
             conn.execute(f"DROP TABLE IF EXISTS {table}")
         for table in reversed(PROJECTED):
-            conn.execute(made[table])
-    return later
+            conn.execute(schema.tables[table])
+        here = dict(conn.execute("SELECT name, sql FROM sqlite_master"))
+        if not schema.kept.items() <= here.items():
+            raise sqlite.Damaged("the schema is not ours any more")
+    return schema.later
 
 
-def _definitions() -> tuple[dict[str, str], list[str]]:
-    """The statements that make each table, and those that make indexes, then triggers."""
+@contextmanager
+def _faults_are_damage() -> Iterator[None]:
+    """The statements within are right, so a schema that they do not fit is wrong."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if sqlite.code_of(error) != sqlite3.SQLITE_ERROR:
+            raise
+        raise sqlite.Damaged(str(error)) from error
+
+
+def _schema_of_migrations() -> _Schema:
     model = sqlite3.connect(":memory:")
     try:
         for _name, statements in INDEX_MIGRATIONS:
@@ -127,11 +152,12 @@ def _definitions() -> tuple[dict[str, str], list[str]]:
         ).fetchall()
     finally:
         model.close()
-    made = {name: sql for kind, name, _table, sql in rows if kind == "table" and name in PROJECTED}
-    hanging = [
-        (kind, sql) for kind, _name, table, sql in rows if kind != "table" and table in PROJECTED
-    ]
-    return made, [sql for _kind, sql in sorted(hanging)]
+    own = [row for row in rows if row[2].startswith("files_fts_") or row[2] in PROJECTED]
+    return _Schema(
+        {name: sql for kind, name, _table, sql in own if kind == "table" and name in PROJECTED},
+        [sql for _kind, sql in sorted((row[0], row[3]) for row in own if row[0] != "table")],
+        {row[1]: row[3] for row in rows if row not in own},
+    )
 
 
 def _project(conn: sqlite3.Connection, repo: Repo, head: str, stamp: str) -> dict[str, str]:

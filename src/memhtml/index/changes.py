@@ -68,22 +68,26 @@ def difference(repo: Repo, old: str, new: str) -> Plan[Step]:
     return Plan(count, _with_renames(found, renamed))
 
 
-def mismatches(conn: sqlite3.Connection, repo: Repo, head: str) -> Plan[Step]:
+def mismatches(conn: sqlite3.Connection, repo: Repo, old: str | None, head: str) -> Plan[Step]:
     """The steps that make the index say what the commit `head` says, whatever it says now.
 
     One walk over the tree; for an index whose last update was cut short, or whose commit git no
-    longer has.
+    longer has. `old` is that commit while git has it: what was renamed since is moved again.
     """
     query = "SELECT path, blob_sha FROM files UNION ALL SELECT path, blob_sha FROM duplicates"
     stored = {path: bytes.fromhex(oid) for path, oid in conn.execute(query)}
+    renamed = _renames(repo.root, old, head) if old is not None else {}
     steps: list[Step] = []
     for path, mode, oid in repo.files(head):
         if not _is_file(path, (mode, oid)):
             continue
         before = stored.pop(path, None)
-        if before != bytes.fromhex(oid):
+        if path in renamed:
+            steps.append(Step("renamed", path, oid, *renamed[path]))
+        elif before != bytes.fromhex(oid):
             steps.append(Step("added" if before is None else "modified", path, oid))
-    steps += [Step("removed", path, None) for path in stored]
+    sources = {before for before, _likeness in renamed.values()}
+    steps += [Step("removed", path, None) for path in stored if path not in sources]
     return Plan(len(steps), iter(steps))
 
 

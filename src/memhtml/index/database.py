@@ -205,7 +205,7 @@ def is_damage(error: BaseException | None) -> bool:
     Our statements are fixed, so a table or a column that is missing was lost; and every text was
     UTF-8 when it was written.
     """
-    if isinstance(error, UnicodeDecodeError):
+    if isinstance(error, (UnicodeDecodeError, sqlite.Damaged, Unusable)):
         return True  # Of a message that quotes what is no text any more.
     if not isinstance(error, sqlite3.Error):
         return False

@@ -38,6 +38,10 @@ UNREACHABLE = frozenset(
 )
 
 
+class Damaged(sqlite3.DatabaseError):
+    """A database that SQLite's own check finds fault with."""
+
+
 def connect(path: str, options: str) -> sqlite3.Connection:
     """Open the file with URI `options` such as `mode=rwc`; no transaction begins by itself."""
     quoted = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
@@ -126,6 +130,13 @@ def migrate(conn: sqlite3.Connection, migrations: Migrations, now_s: float, lock
                 conn.execute(statement)
             row = (name, second(now_s))
             conn.execute("INSERT INTO schema_migrations(name, applied_at) VALUES(?, ?)", row)
+
+
+def require_sound(conn: sqlite3.Connection) -> None:
+    """Have SQLite look at every page. Raises `Damaged` and sqlite3.Error."""
+    said = conn.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if said != "ok":
+        raise Damaged(str(said))
 
 
 def complete_functions(conn: sqlite3.Connection) -> None:
