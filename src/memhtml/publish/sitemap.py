@@ -1,7 +1,8 @@
 """`sitemap.xml` at the root: every page that is about what holds now (sitemaps.org, version 0.9).
 
 Addresses begin at the root of whatever serves the store, which its own files cannot know. What is
-archived is left out, and so is the page of the store itself.
+archived is left out, and so is the page of the store itself. It is one file, however long: that a
+crawler takes 50,000 addresses of it is for whoever serves a larger store to heed.
 """
 
 from __future__ import annotations
