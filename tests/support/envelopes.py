@@ -10,6 +10,7 @@ from typing import Any
 
 from tests.support.envelopes_reads import READS
 from tests.support.envelopes_search import SEARCHES
+from tests.support.envelopes_store import STORE
 
 BASE = "4f" * 20
 NEXT = "9b" * 20
@@ -396,6 +397,7 @@ ANSWERS: dict[str, dict[str, Any]] = {
     "help": HELP,
     "replay": REPLAY,
     **READS,
+    **STORE,
     **SEARCHES,
 }
 """Every success, by a short name."""
