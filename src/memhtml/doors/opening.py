@@ -1,7 +1,7 @@
 """One call at a door: the index it asks, the checkout it writes to, and what follows its commit.
 
 The index is opened before anything is written, so that a damaged or a locked one is an error and
-not a surprise. What a door decides stands in its own module.
+not a surprise; another program's makes room for ours. What a door decides stands in its own module.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from memhtml.doors.finish import finish
 from memhtml.doors.lookups import Lookups
 from memhtml.embed.choose import bound_embedder
-from memhtml.index.database import open_index
+from memhtml.index.database import open_writer
 from memhtml.index.state import read_state
 from memhtml.store import refs
 from memhtml.store.repo import Repo
@@ -43,7 +43,7 @@ class Door:
     def __init__(self, root: str) -> None:
         self.root = root
         self.embedder = bound_embedder()
-        self.index = open_index(root, state=False)
+        self.index = open_writer(root)
         self.lookups = Lookups(self.index.conn)
         self._repo = Repo(root)
         self._landed: Change | None = None

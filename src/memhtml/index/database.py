@@ -9,6 +9,7 @@ from __future__ import annotations
 import _sqlite3 as sqlite3  # As in `sqlite`.
 import os
 import time
+from collections.abc import Callable
 from types import TracebackType
 
 from memhtml import log
@@ -128,7 +129,7 @@ def open_index(root: str, *, state: bool = True) -> Index:
 
 
 def open_writer(root: str, *, replace_damaged: bool = False) -> Index:
-    """Open the index to fill it, without `state.db`.
+    """Open the index for a call that will fill it, without `state.db`.
 
     Another program's database is moved aside with a warning, and with `replace_damaged` a damaged
     one too. Raises what `open_index` raises.
@@ -138,7 +139,7 @@ def open_writer(root: str, *, replace_damaged: bool = False) -> Index:
     except Unusable as error:
         if not (error.foreign or replace_damaged):
             raise index_open(str(error)) from error
-        replace(root, str(error))
+        _move_aside(root, str(error), lambda: _is_unusable(root))
     try:
         return _open(root)
     except Unusable as error:
@@ -150,13 +151,32 @@ def replace(root: str, why: str) -> None:
 
     Raises `StorageError` `index.locked` while another process has it open, and `index.open`.
     """
+    _move_aside(root, why, lambda: True)
+
+
+def _move_aside(root: str, why: str, is_bad: Callable[[], bool]) -> None:
+    def judged() -> bool:
+        if not is_bad():
+            return False
+        log.warn(f".memhtml/index.db is moved aside to index.db.bad and built anew: {why}")
+        return True
+
     try:
-        moved = files.move_aside(root)
+        moved = files.move_aside(root, judged)
     except (OSError, files.Planted) as error:
         raise StorageError("index.open", f"it cannot be moved aside: {error}") from error
     if not moved:
         raise StorageError("index.locked", "another process has it open")
-    log.warn(f".memhtml/index.db was moved aside to index.db.bad and is built anew: {why}")
+
+
+def _is_unusable(root: str) -> bool:
+    path = files.index_path(root)
+    try:
+        files.require_plain(path)
+        _connected(path).close()
+    except (files.Planted, Unusable):
+        return True
+    return False
 
 
 def open_state(root: str) -> sqlite3.Connection:

@@ -12,6 +12,7 @@ import fcntl
 import os
 import stat
 import time
+from collections.abc import Callable
 
 from memhtml.store.snapshot_files import Guard, put_aside
 
@@ -115,14 +116,16 @@ def _locked(fd: int, kind: int) -> bool:
     return True
 
 
-def move_aside(root: str) -> bool:
+def move_aside(root: str, is_bad: Callable[[], bool]) -> bool:
     """Rename `index.db` and its companions to `*.bad`; False when others have it open.
 
-    One generation is kept, for whoever wants to look. Raises OSError.
+    `is_bad` is asked once nobody has it open: another process may have been first. One generation
+    is kept, for whoever wants to look. Raises OSError.
     """
     guard = hold(root, OPEN_LOCK, exclusive=True, wait_s=OPEN_WAIT_S)
     if guard is None:
         return False
     with guard:
-        put_aside(index_path(root))
+        if is_bad():
+            put_aside(index_path(root))
     return True

@@ -194,6 +194,35 @@ def test_another_programs_index_is_moved_aside_by_a_writer(
     kept.close()
 
 
+def test_a_journal_of_another_programs_index_goes_with_it(root: str) -> None:
+    foreign(root)
+    journal = Path(f"{files.index_path(root)}-journal")
+    journal.write_bytes(b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7" + b"\0" * 504)
+    open_writer(root).close()
+    assert not journal.exists()
+
+
+def _open_to_write(root: str) -> None:
+    with open_writer(root) as index:
+        write_detail(index.conn, detail(f"areas/{os.getpid()}.html"), at=AT)
+
+
+def test_writers_at_once_move_another_programs_index_aside_once(root: str) -> None:
+    foreign(root)
+    fork = multiprocessing.get_context("fork")
+    children = [fork.Process(target=_open_to_write, args=(root,)) for _ in range(6)]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join()
+    assert [child.exitcode for child in children] == [0] * 6
+    with open_index(root) as index:
+        assert len(content(index.conn)["files"]) == 6
+    kept = sqlite3.connect(f"{files.index_path(root)}.bad")
+    assert kept.execute("SELECT * FROM files").fetchall() == [("x", "y")]
+    kept.close()
+
+
 def test_an_index_without_our_table_of_migrations_is_another_programs(root: str) -> None:
     os.makedirs(f"{root}/.memhtml")
     conn = sqlite3.connect(files.index_path(root))
