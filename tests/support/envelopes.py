@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.support.envelopes_head import HEADS
 from tests.support.envelopes_reads import READS
 from tests.support.envelopes_search import SEARCHES
 from tests.support.envelopes_store import STORE
@@ -399,5 +400,6 @@ ANSWERS: dict[str, dict[str, Any]] = {
     **READS,
     **STORE,
     **SEARCHES,
+    **HEADS,
 }
 """Every success, by a short name."""
