@@ -6,7 +6,7 @@ Steps 4 and 7 of spec `cli` §3.3. Pure but for the rules of variables, which `c
 from __future__ import annotations
 
 from memhtml import config
-from memhtml.cli import registry, suggest
+from memhtml.cli import registry, show, suggest
 from memhtml.errors import MemhtmlError
 
 TYPE_CHECKING = False
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from memhtml.cli.call import Call
 
 LONGEST_INT = 18
-LONGEST_SHOWN = 80
 LONGEST_TIMEOUT_MS = 600_000
 # The last instant whose year has four digits.
 LATEST_NOW_MS = 253_402_300_799_999
@@ -56,24 +55,6 @@ def truth(value: str | bool | None) -> bool | None:
     return False if word in FALSE_WORDS else None
 
 
-def shortened(text: str) -> str:
-    """A typed word at a length that a sentence can carry."""
-    return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 1]}…"
-
-
-def shown(text: str) -> str:
-    """A typed word in quotes, shortened."""
-    return repr(shortened(text))
-
-
-def is_share(text: str) -> bool:
-    """Whether a text is a decimal from 0 to 1."""
-    from memhtml_format.text import number
-
-    value = number(text)
-    return value is not None and 0 <= value <= 1
-
-
 def value_of(
     flag: registry.Flag, raw: str | bool | None, command: registry.Command
 ) -> str | int | bool:
@@ -87,7 +68,7 @@ def value_of(
     if flag.values and raw not in flag.values:
         raise MemhtmlError(
             "ERR_INVALID_FLAG",
-            f"--{flag.name} is {shown(raw)}; allowed are {', '.join(flag.values)}",
+            f"--{flag.name} is {show.word(raw)}; allowed are {', '.join(flag.values)}",
             suggestions=tuple(
                 suggest.call(command, f"--{flag.name} {value}") for value in flag.values
             ),
@@ -96,16 +77,16 @@ def value_of(
         raise _refused(f"--{flag.name} is not UTF-8", command, flag)
     if flag.check == "session-id" and not config.valid_session_id(raw.strip()):
         raise _refused(
-            f"--{flag.name} is no session id: {shown(raw)}; an id is 1 to 128 of "
+            f"--{flag.name} is no session id: {show.word(raw)}; an id is 1 to 128 of "
             "A-Z a-z 0-9 . _ - and starts with a letter or digit",
             command,
             flag,
         )
     if flag.check == "facet" and raw and not _is_facet(raw):
-        raise _refused(f"--{flag.name} is {shown(raw)}; it must be name=value", command, flag)
+        raise _refused(f"--{flag.name} is {show.word(raw)}; it must be name=value", command, flag)
     if flag.check == "as-of" and raw.strip() and not _is_instant(raw.strip()):
         raise _refused(
-            f"--{flag.name} is {shown(raw)}; it must be YYYY-MM-DD or YYYY-MM-DDThh:mm:ssZ",
+            f"--{flag.name} is {show.word(raw)}; it must be YYYY-MM-DD or YYYY-MM-DDThh:mm:ssZ",
             command,
             flag,
         )
@@ -118,7 +99,7 @@ def _boolean(flag: registry.Flag, raw: str | bool | None, command: registry.Comm
         return value
     raise MemhtmlError(
         "ERR_INVALID_FLAG",
-        f"--{flag.name} is {shown(str(raw))}; allowed are true, false, yes, no, 1, 0",
+        f"--{flag.name} is {show.word(str(raw))}; allowed are true, false, yes, no, 1, 0",
         suggestions=(
             suggest.call(command, f"--{flag.name}"),
             suggest.call(command, f"--no-{flag.name}"),
@@ -129,7 +110,9 @@ def _boolean(flag: registry.Flag, raw: str | bool | None, command: registry.Comm
 def _integer(flag: registry.Flag, raw: str, command: registry.Command) -> int:
     digits = raw.removeprefix("-")
     if not (digits.isascii() and digits.isdigit() and len(digits) <= LONGEST_INT):
-        raise _refused(f"--{flag.name} is {shown(raw)}; it must be a whole number", command, flag)
+        raise _refused(
+            f"--{flag.name} is {show.word(raw)}; it must be a whole number", command, flag
+        )
     number = int(raw)
     if flag.check == "not-negative" and number < 0:
         raise _refused(f"--{flag.name} is {number}; it must be 0 or more", command, flag)
@@ -229,9 +212,10 @@ def _gate(call: Call) -> None:
             f"--now is {call.number('now')}; it must be from 0 to {LATEST_NOW_MS} milliseconds",
         )
     floor = call.text("mrr-floor") or ""
-    if not is_share(floor):
+    if not show.is_share(floor):
         raise MemhtmlError(
-            "ERR_INVALID_FLAG", f"--mrr-floor is {shown(floor)}; it must be a decimal from 0 to 1"
+            "ERR_INVALID_FLAG",
+            f"--mrr-floor is {show.word(floor)}; it must be a decimal from 0 to 1",
         )
 
 

@@ -6,7 +6,7 @@ Nothing here opens a store. The one file it may read is the policy, for a door t
 from __future__ import annotations
 
 from memhtml import config
-from memhtml.cli import checks, nearest, registry, suggest
+from memhtml.cli import checks, nearest, registry, show, suggest
 from memhtml.cli.call import Call
 from memhtml.errors import MemhtmlError
 
@@ -146,7 +146,7 @@ def unknown_command(words: list[str], before: str) -> MemhtmlError:
         suggestions = _same_word(typed) or [suggest.call(registry.BY_NAME[name]) for name in near]
     return MemhtmlError(
         "ERR_UNKNOWN_COMMAND",
-        f"there is no command {checks.shown(typed)}",
+        f"there is no command {show.word(typed)}",
         suggestions=tuple(suggestions) or ("memhtml help",),
     )
 
@@ -238,7 +238,7 @@ def _refuse_unknown(
         if given.name == VERSION and given.value is True and not scanned.words:
             continue
         others = registry.takers(given.name)
-        written = checks.shortened(given.written)
+        written = show.shortened(given.written)
         if others:
             reason = f"{command.name} has no flag {written}; other commands have it"
             flags = [(each, suggest.flag(each, given.name)) for each in others]
@@ -286,7 +286,7 @@ def _refuse_surplus(command: registry.Command, args: list[str]) -> None:
             continue
         raise MemhtmlError(
             "ERR_UNEXPECTED_ARGUMENT",
-            f"{command.name} does not take {checks.shown(value)}",
+            f"{command.name} does not take {show.word(value)}",
             suggestions=_for_surplus(command, value),
         )
 

@@ -5,7 +5,7 @@ A blank text counts as absent. What the record's own file breaks is found when i
 
 from __future__ import annotations
 
-from memhtml.cli import checks, registry, suggest
+from memhtml.cli import registry, show, suggest
 from memhtml.errors import MemhtmlError
 
 TYPE_CHECKING = False
@@ -44,10 +44,10 @@ def _check_numbers(call: Call) -> None:
         raise MemhtmlError(
             "ERR_INVALID_FLAG", f"--importance is {importance}; it must be from 1 to 10"
         )
-    if confidence is not None and not checks.is_share(confidence):
+    if confidence is not None and not show.is_share(confidence):
         raise MemhtmlError(
             "ERR_INVALID_FLAG",
-            f"--confidence is {checks.shown(confidence)}; it must be a decimal from 0 to 1",
+            f"--confidence is {show.word(confidence)}; it must be a decimal from 0 to 1",
         )
 
 

@@ -1,7 +1,7 @@
 """`publish`: regenerate every listing and the site map, and commit those that changed (`cli` §11).
 
-A file that somebody wrote by hand under a generated name is theirs and is left alone. All pages are
-made before the checkout lock is taken, and only those that differ are held.
+A page that somebody wrote by hand under a generated name, and has not committed, is left alone. All
+pages are made before the checkout lock is taken, and only those that differ are held.
 """
 
 from __future__ import annotations
@@ -127,13 +127,19 @@ def _stands(repo: Repo, head: str | None, files: WorkTree, path: str, data: byte
 
 
 def _is_ours(land: Landing, path: str) -> bool:
-    """Whether what is at the path may be replaced: nothing, or a file that was generated."""
+    """Whether what is at the path may be replaced: nothing is lost by it.
+
+    A listing is generated wherever it stands (spec `format` §1), whichever program made it, and
+    the history keeps the one before. But a page that no commit holds is somebody's only copy.
+    """
     if not land.exists(path):
         return True
     data = land.read(path)
-    if data is not None and marks.is_generated(path, data):
-        return True
-    log.warn(f"{path} was not generated and stays as it is; once it is gone, a page is made there")
+    if data is not None:
+        committed = None if land.head is None else land.repo.blob(land.head, path)
+        if data == committed or marks.is_generated(path, data):
+            return True
+    log.warn(f"{path} was not generated and no commit holds it, so it stays as it is")
     return False
 
 

@@ -123,11 +123,12 @@ def test_listing_of_a_folder_that_is_gone_is_removed(root: str) -> None:
     assert publish(root)["paths"] == []
 
 
-def test_page_that_somebody_wrote_is_left_alone(
+def test_page_that_somebody_wrote_and_no_commit_holds_is_left_alone(
     root: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     mine = {"index.html": "<h1>Mine</h1>", "areas/inbox/index.html": "<h1>Mine too</h1>"}
-    land(root, dict(mine))
+    for path, text in mine.items():
+        Path(root, path).write_text(text)
     land(root, {"projects/gone/index.html": "<h1>No memories here</h1>"})
     report = publish(root)
     assert report["artifacts"] == 6
@@ -138,6 +139,16 @@ def test_page_that_somebody_wrote_is_left_alone(
     assert "areas/inbox/index.html was not generated" in capsys.readouterr().err
     Path(root, "index.html").unlink()
     assert publish(root)["paths"] == ["index.html"]
+
+
+def test_committed_listing_of_another_program_is_generated_anew(root: str) -> None:
+    land(root, {"index.html": "<h1>Theirs</h1>"})
+    report = publish(root)
+    assert "index.html" in report["paths"]
+    assert git(root, "show", "HEAD~1:index.html") == "<h1>Theirs</h1>"
+    Path(root, "index.html").write_text("<h1>Edited since</h1>")
+    publish(root)
+    assert Path(root, "index.html").read_text() == "<h1>Edited since</h1>"
 
 
 def test_generated_page_that_was_edited_is_generated_again(root: str) -> None:
@@ -157,7 +168,7 @@ def test_site_map_of_another_program_is_replaced(root: str) -> None:
     other = '<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"/>'
     land(root, {"sitemap.xml": other})
     assert "sitemap.xml" in publish(root)["paths"]
-    land(root, {"sitemap.xml": "<mine/>"})
+    Path(root, "sitemap.xml").write_text("<mine/>")
     assert "sitemap.xml" not in publish(root)["paths"]
 
 

@@ -126,7 +126,7 @@ def prune(call: Call) -> Answer:
     given = call.text("older-than") or ""
     length_ms = duration_ms(given)
     if length_ms is None:
-        from memhtml.cli.checks import shown
+        from memhtml.cli.show import word as shown
 
         text = f"--older-than takes a number and a unit (7d, 48h, 90m, 2 weeks), not {shown(given)}"
         if too_long(given):
