@@ -165,6 +165,7 @@ def land(job: Job, log: Log, built: Built) -> Outcome:
 def move(job: Job, log: Log, built: Built, shared: DirectoryLock, *, followed: bool) -> Outcome:
     """Steps 8 and 9: checkout, then ref. Whatever else happens, both are back where they were."""
     from memhtml.store import checkout
+    from memhtml.store.journey import CheckoutDirty
 
     try:
         followed = still_followed(job, was=followed)
@@ -174,7 +175,7 @@ def move(job: Job, log: Log, built: Built, shared: DirectoryLock, *, followed: b
         job.hold(shared)
         subject = f"session {log.id}: commit"
         swapped = refs.swap(job.root, job.target, built.sha, built.staged.expected, subject)
-    except checkout.CheckoutDirty as error:
+    except CheckoutDirty as error:
         # Someone edited or staged between the look and the move.
         roll_back(job, log, built.sha, shared, followed=followed)
         return answers.worktree_dirty(error.paths)

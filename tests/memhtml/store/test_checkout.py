@@ -24,7 +24,8 @@ from tests.support.store import (
 
 from memhtml.errors import MemhtmlError, StorageError
 from memhtml.store import checkout, index
-from memhtml.store.checkout import CheckoutDirty, dirty, follow, put_back
+from memhtml.store.checkout import dirty, follow, put_back
+from memhtml.store.journey import CheckoutDirty
 from memhtml.store.repo import Repo
 
 BASE = {

@@ -22,7 +22,8 @@ from tests.support.store import (
     working_files,
 )
 
-from memhtml.store.checkout import CheckoutDirty, dirty, follow, put_back
+from memhtml.store.checkout import dirty, follow, put_back
+from memhtml.store.journey import CheckoutDirty
 from memhtml.store.repo import Repo
 
 BASE = {"a": b"a0\n", "d/x": b"x0\n", "d/y": b"y0\n", "e/f/z": b"z0\n"}
