@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 # The last step over the fused pool judges more files than are asked for (decided here): what it
 # lifts must be in the pool first. The arms cut at 40 each, so there are never more than 160.
-LEAST_POOL = 60
+# More than 100 finds no more (docs/retrieval.md).
+LEAST_POOL = 100
 POOL_PER_HIT = 3
 
 

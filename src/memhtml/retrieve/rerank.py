@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 CLOSENESS = 0.6
 LEXICAL = 0.4
 NAMES = 0.2
-RUNS = 0.15
+RUNS = 0.1
 # Sums that differ by less are equal: the order must not hang on the last bit of a sum.
 _DIGITS = 9
 

@@ -70,7 +70,12 @@ def test_queries_and_records_have_their_own_forms(engine: type[Engine]) -> None:
     model = LocalEmbedder()
     assert model.embed_query("what is it").tolist() == [0.5] * 4
     assert [row.tolist() for row in model.embed(["it is"])] == [[0.5] * 4]
-    assert engine.calls == [(["what is it"], True), (["it is"], False)]
+    # A query stands half way between the two.
+    assert engine.calls == [
+        (["what is it"], True),
+        (["what is it"], False),
+        (["it is"], False),
+    ]
 
 
 def test_records_go_to_the_engine_in_small_batches(engine: type[Engine]) -> None:

