@@ -158,7 +158,7 @@ def _move_aside(root: str, why: str, is_bad: Callable[[], bool]) -> None:
     def judged() -> bool:
         if not is_bad():
             return False
-        log.warn(f".memhtml/index.db is moved aside to index.db.bad and built anew: {why}")
+        log.warn(f".memhtml/index.db is moved aside to index.db-bad and built anew: {why}")
         return True
 
     try:

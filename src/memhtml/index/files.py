@@ -14,12 +14,12 @@ import stat
 import time
 from collections.abc import Callable
 
-from memhtml.store.snapshot_files import Guard, put_aside
+from memhtml.store.snapshot_files import Guard, remove
 
 FOLDER = ".memhtml"
 OPEN_LOCK = "index.db-lock"
-"""Git ignores both names by the pattern `index.db-*`."""
 WRITE_LOCK = "index.db-writer"
+"""Git ignores both names, by the pattern `index.db-*`."""
 OPEN_WAIT_S = 5.0
 COMPANIONS = ("", "-wal", "-shm", "-journal")
 
@@ -116,16 +116,30 @@ def _locked(fd: int, kind: int) -> bool:
     return True
 
 
-def move_aside(root: str, is_bad: Callable[[], bool]) -> bool:
-    """Rename `index.db` and its companions to `*.bad`; False when others have it open.
+def aside_path(root: str) -> str:
+    """Where a bad index is kept, for whoever wants to look; git ignores the name."""
+    return index_path(root) + "-bad"
 
-    `is_bad` is asked once nobody has it open: another process may have been first. One generation
-    is kept, for whoever wants to look. Raises OSError.
+
+def move_aside(root: str, is_bad: Callable[[], bool]) -> bool:
+    """Rename `index.db` and its companions, over the last one kept; False when others have it open.
+
+    `is_bad` is asked once nobody has it open: another process may have been first. Raises OSError.
     """
     guard = hold(root, OPEN_LOCK, exclusive=True, wait_s=OPEN_WAIT_S)
     if guard is None:
         return False
     with guard:
         if is_bad():
-            put_aside(index_path(root))
+            # All of them: a journal that stays would be played into the new file.
+            for suffix in COMPANIONS:
+                _rename(index_path(root) + suffix, aside_path(root) + suffix)
     return True
+
+
+def _rename(path: str, kept: str) -> None:
+    remove(kept)
+    try:
+        os.rename(path, kept)
+    except FileNotFoundError:
+        return

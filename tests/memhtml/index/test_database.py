@@ -189,7 +189,7 @@ def test_another_programs_index_is_moved_aside_by_a_writer(
     with open_writer(root) as index:
         assert content(index.conn)["files"] == []
     assert "moved aside" in capsys.readouterr().err
-    kept = sqlite3.connect(f"{files.index_path(root)}.bad")
+    kept = sqlite3.connect(files.aside_path(root))
     assert kept.execute("SELECT * FROM files").fetchall() == [("x", "y")]
     kept.close()
 
@@ -218,7 +218,7 @@ def test_writers_at_once_move_another_programs_index_aside_once(root: str) -> No
     assert [child.exitcode for child in children] == [0] * 6
     with open_index(root) as index:
         assert len(content(index.conn)["files"]) == 6
-    kept = sqlite3.connect(f"{files.index_path(root)}.bad")
+    kept = sqlite3.connect(files.aside_path(root))
     assert kept.execute("SELECT * FROM files").fetchall() == [("x", "y")]
     kept.close()
 
@@ -249,7 +249,7 @@ def test_a_damaged_index_is_moved_aside_only_where_that_was_asked(root: str) -> 
         open_writer(root)
     with open_writer(root, replace_damaged=True) as index:
         assert content(index.conn)["files"] == []
-    assert Path(f"{files.index_path(root)}.bad").read_bytes() == b"garbage " * 100
+    assert Path(files.aside_path(root)).read_bytes() == b"garbage " * 100
 
 
 def test_an_index_that_is_open_is_not_moved_aside(
@@ -258,7 +258,7 @@ def test_an_index_that_is_open_is_not_moved_aside(
     monkeypatch.setattr(files, "OPEN_WAIT_S", 0.05)
     with open_index(root), pytest.raises(StorageError, match=r"index\.locked"):
         database.replace(root, "a test")
-    assert not os.path.exists(f"{files.index_path(root)}.bad")
+    assert not os.path.exists(files.aside_path(root))
 
 
 def lock(path: str) -> sqlite3.Connection:
@@ -407,7 +407,7 @@ def test_a_planted_link_is_moved_aside_by_a_rebuild_and_not_followed(tmp_path: P
     follow.rebuild(root, repo=Repo(root), embedder=None)
     assert victim.read_bytes() == b""
     assert not os.path.islink(files.index_path(root))
-    assert os.path.islink(f"{files.index_path(root)}.bad")
+    assert os.path.islink(files.aside_path(root))
 
 
 @pytest.mark.parametrize("name", ["state.db", "state.db-wal"])

@@ -220,4 +220,4 @@ def test_another_programs_index_is_replaced_by_update(root: str) -> None:
     with open_index(root) as index:
         index.conn.execute("UPDATE schema_migrations SET name = '0001_init.sql'")
     assert refresh(root).added == 2
-    assert os.path.exists(f"{files.index_path(root)}.bad")
+    assert os.path.exists(files.aside_path(root))

@@ -175,7 +175,8 @@ def test_garbage_is_moved_aside_and_built_anew(
     Path(files.index_path(root)).write_bytes(b"garbage " * 100)
     assert anew(root).files_indexed == 2
     assert "moved aside" in capsys.readouterr().err
-    assert Path(f"{files.index_path(root)}.bad").read_bytes() == b"garbage " * 100
+    assert Path(files.aside_path(root)).read_bytes() == b"garbage " * 100
+    assert git(root, "status", "--porcelain") == ""
 
 
 def test_an_index_whose_state_row_does_not_decode_is_built_anew(root: str) -> None:
