@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import pty
 import re
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 from tests.support.command import ROOTS, Said, memhtml
 from tests.support.index import A, B, C, commit, write_file
+from tests.support.sandbox import support_for
 from tests.support.session import git, make_store, page, tip
 
 from memhtml.index.database import open_index
@@ -321,3 +323,24 @@ import os, signal
 from memhtml.index import projection
 projection.Rows.insert = lambda *_given: os.kill(os.getpid(), signal.SIGINT)
 """
+
+
+def test_a_read_only_mount_is_reported_on_and_not_filled(root: str, tmp_path: Path) -> None:
+    answered(root, "rebuild")
+    bwrap = support_for(str(tmp_path)).bwrap
+    assert bwrap is not None
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(ROOTS)}
+    mount = [bwrap, "--ro-bind", "/", "/", "--dev", "/dev", sys.executable, "-m", "memhtml"]
+
+    def there(command: str) -> dict[str, Any]:
+        words = [*mount, "index", command, "--repo", root]
+        done = subprocess.run(words, capture_output=True, text=True, env=env, check=False)
+        envelope: dict[str, Any] = json.loads(done.stdout)
+        validate_envelope(envelope)
+        return envelope
+
+    assert there("status")["data"]["files"] == 2
+    for command in ("update", "rebuild"):
+        refusal = there(command)
+        assert refusal["error"].startswith("storage operation failed: index.open: it cannot be")
+        assert refusal["suggestions"] == []

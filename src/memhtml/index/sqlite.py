@@ -140,17 +140,32 @@ def require_sound(conn: sqlite3.Connection) -> None:
 
 
 def complete_functions(conn: sqlite3.Connection) -> None:
-    """Give the connection `exp` and `ln` where SQLite was built without them."""
+    """Give the connection `exp`, `ln` and `unixepoch` where SQLite was built without them."""
     try:
-        conn.execute("SELECT exp(0.0), ln(1.0)")
+        conn.execute("SELECT exp(0.0), ln(1.0), unixepoch('2000-01-01')")
     except sqlite3.OperationalError:
-        import math
+        from math import exp
 
-        conn.create_function("exp", 1, math.exp, deterministic=True)
+        # Built-in ones of these names are replaced too, which does no harm.
+        conn.create_function("exp", 1, exp, deterministic=True)
         conn.create_function("ln", 1, _ln, deterministic=True)
+        conn.create_function("unixepoch", 1, _unix_epoch, deterministic=True)
 
 
 def _ln(value: float | None) -> float | None:
     import math
 
     return math.log(value) if value is not None and value > 0 else None
+
+
+def _unix_epoch(text: object) -> int | None:
+    """The seconds since 1970 of an instant as we write it; None for what is no instant."""
+    from calendar import timegm
+
+    spelled = str(text)[:19].replace("T", " ")
+    for form in ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d"):
+        try:
+            return timegm(time.strptime(spelled, form))
+        except ValueError:
+            continue
+    return None

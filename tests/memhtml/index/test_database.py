@@ -475,23 +475,3 @@ def test_a_read_only_mount_of_a_store_in_use_is_read_with_its_log(root: str) -> 
 def test_a_read_only_mount_without_an_index_answers_no_rows(root: str) -> None:
     said = on_read_only_mount(root)
     assert said == ["True False", "[]", f"([], ['{A}'])", "(0,)"]
-
-
-def test_ln_and_exp_are_there_whatever_sqlite_was_built_with() -> None:
-    class Without:
-        """A connection of a SQLite that has neither."""
-
-        def __init__(self) -> None:
-            self.conn = sqlite3.connect(":memory:")
-
-        def execute(self, statement: str) -> None:
-            raise sqlite3.OperationalError(f"no such function in {statement}")
-
-        def create_function(self, name: str, count: int, act: object, **how: bool) -> None:
-            self.conn.create_function(f"own_{name}", count, act, **how)  # type: ignore[arg-type]
-
-    lacking = Without()
-    sqlite.complete_functions(lacking)  # type: ignore[arg-type]
-    row = lacking.conn.execute("SELECT own_exp(0.0), own_ln(1.0), own_ln(0.0)").fetchone()
-    assert row == (1.0, 0.0, None)
-    lacking.conn.close()
