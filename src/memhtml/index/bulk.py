@@ -70,7 +70,8 @@ def build(
                 conn.execute(statement)
     finally:
         conn.execute("PRAGMA foreign_keys = ON")
-    preserved = _keep_vectors(conn, space)
+    # A branch without a commit is left again, and then the vectors are wanted.
+    preserved = _keep_vectors(conn, space) if head is not None else 0
     with sqlite.writing(conn):
         if head is None:
             conn.execute("DELETE FROM index_state")

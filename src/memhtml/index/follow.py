@@ -230,6 +230,8 @@ class Pass:
                     break
                 else:
                     self._follow(writer, state, self.head)
+                if self.head is None:
+                    break
             if dirty:
                 self._follow_edits(writer)
         self.counts += writer.counts
@@ -239,8 +241,9 @@ class Pass:
 
     def _build(self) -> None:
         """The first fill; on a branch without a commit there is nothing, and no state either."""
-        kept = None if self._embedder is None else _space_of(self._embedder)
-        built = bulk.build(self._index.conn, self._repo, self.head, kept, self._now_s)
+        conn = self._index.conn
+        kept = _space_of_vectors(conn) if self._embedder is None else _space_of(self._embedder)
+        built = bulk.build(conn, self._repo, self.head, kept, self._now_s)
         self.counts["added"] += built.files
         self.skipped |= built.skipped
         self.to_embed = None
@@ -433,6 +436,12 @@ def _space_of(embedder: Embedder) -> Space | None:
     except ModelUnavailable as error:
         log.warn(str(error))
         return None
+
+
+def _space_of_vectors(conn: sqlite3.Connection) -> Space | None:
+    """The space of vectors that outlived their state row, on a branch without a commit."""
+    row = conn.execute("SELECT model, dim FROM embeddings LIMIT 1").fetchone()
+    return None if row is None else Space(*row)
 
 
 def _embed(

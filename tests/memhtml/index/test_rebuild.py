@@ -326,6 +326,17 @@ def test_a_doors_pass_in_another_space_writes_rows_and_no_vector(
     assert "no vectors are written" in capsys.readouterr().err
 
 
+def test_vectors_outlive_a_visit_to_a_branch_without_a_commit(root: str) -> None:
+    anew(root, HashedEmbedder())
+    git(root, "checkout", "-q", "--orphan", "bare")
+    git(root, "rm", "-rfq", "--cached", "areas")
+    assert refresh(root).head_sha is None
+    git(root, "checkout", "-qf", "main")
+    assert refresh(root).added == 2
+    assert len(vectors(root)) == 2
+    assert state_of(root).embed_model == "hash@256"
+
+
 def test_an_update_embeds_only_what_it_wrote(root: str) -> None:
     embedder = Fixed(other=(1.0, 0.0))
     write_file(root, C, page("The host is new."))
