@@ -12,9 +12,11 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from memhtml import log
 from memhtml.doors.finish import finish
 from memhtml.doors.lookups import Lookups
 from memhtml.embed.choose import bound_embedder
+from memhtml.errors import MemhtmlError
 from memhtml.index.database import open_writer
 from memhtml.index.state import read_state
 from memhtml.store import refs
@@ -24,6 +26,8 @@ from memhtml_format.instants import second
 if TYPE_CHECKING:
     from memhtml.doors.change import Change
     from memhtml.store.land import Landing
+
+STALE = "ERR_INDEX_STALE"
 
 
 def now() -> str:
@@ -35,9 +39,8 @@ class Door:
     """A context manager. `lookups` asks the index as `catch_up` left it.
 
     Making and using it raises `StorageError` `index.open`, `index.migrate`, `index.locked`,
-    `checkout.locked`, `read` and `write`; `MemhtmlError` `ERR_INDEX_STALE`, `ERR_GIT`,
-    `ERR_DIRTY_TREE`, and `ERR_INVALID_FLAG` for a bad embedder variable. Nothing has been written
-    then.
+    `checkout.locked`, `read` and `write`; `MemhtmlError` `ERR_GIT`, `ERR_DIRTY_TREE`, and
+    `ERR_INVALID_FLAG` for a bad embedder variable. Nothing has been written then.
     """
 
     def __init__(self, root: str) -> None:
@@ -72,10 +75,17 @@ class Door:
             return
         if state is None and head is None:
             return
-        from memhtml.index.follow import update
+        from memhtml.index.follow import rebuild, update
 
         self._was_behind = True
-        update(self.root, repo=self._repo, embedder=None, dirty=False, embed=False)
+        try:
+            update(self.root, repo=self._repo, embedder=None, dirty=False, embed=False)
+        except MemhtmlError as error:
+            if error.code != STALE:
+                raise
+            # A first fill was cut short, most likely by the end of such a call as this one.
+            log.warn("the index was left half built, and is built anew")
+            rebuild(self.root, repo=self._repo, embedder=None, embed=False, force=True)
 
     @contextmanager
     def landing(self) -> Iterator[Landing]:

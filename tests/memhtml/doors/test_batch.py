@@ -129,7 +129,7 @@ def test_trouble_with_the_disk_is_no_refusal_of_an_op() -> None:
         raise StorageError("read", "areas/inbox")
 
     with pytest.raises(StorageError):
-        plan([GOOD], AT, Places(trouble, lambda _path: None), {}.get, atomic=False)
+        plan([GOOD], AT, Places(trouble, lambda _path: None), lambda _hash: None, atomic=False)
 
 
 def test_a_summary_counts_every_op_once() -> None:

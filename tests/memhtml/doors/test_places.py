@@ -67,7 +67,12 @@ def test_equal_titles_are_looked_up_once_each() -> None:
 
 def test_the_thousandth_name_is_the_last_and_the_rest_is_not_searched_again() -> None:
     asked: list[str] = []
-    found = Places(lambda path: bool(asked.append(path)), lambda _path: None)
+
+    def exists(path: str) -> bool:
+        asked.append(path)
+        return False
+
+    found = Places(exists, lambda _path: None)
     for _ in range(1000):
         found.find(Draft("Same", "semantic"), AT)
     for _ in range(3):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -174,6 +175,20 @@ def test_an_index_that_was_deleted_is_built_before_twins_are_looked_for(store: s
         Path(store, ".memhtml", name).unlink(missing_ok=True)
     assert write(store, RELAY)["deduped"]
     assert indexed(store) == committed(store)
+
+
+def test_an_index_that_was_left_half_built_is_built_anew(
+    store: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(store, RELAY)
+    conn = sqlite3.connect(Path(store, ".memhtml/index.db"))
+    conn.execute("UPDATE index_state SET head_sha = NULL")
+    conn.execute("DELETE FROM files")
+    conn.commit()
+    conn.close()
+    assert write(store, RELAY)["deduped"]
+    assert indexed(store) == committed(store)
+    assert "WARN: the index was left half built" in capsys.readouterr().err
 
 
 def test_a_pass_that_fails_after_the_commit_is_a_warning(
