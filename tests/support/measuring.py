@@ -6,6 +6,7 @@ and questions go through `memhtml.retrieve.search`.
 
 from __future__ import annotations
 
+import hashlib
 import html
 import json
 import time
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tests.support.questions import Fact, Question
+from tests.support.reads import link
 from tests.support.retrieve import NOW_S, memory
 
 from memhtml.index import vectors as stored
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from memhtml.embed.port import Embedder
 
 K = 10
-FOLDER = 500
+FOLDERS = 400
 AT = "2026-06-01T00:00:00Z"
 
 Order = Callable[[Index, Question], list[str]]
@@ -43,17 +45,18 @@ class Score(NamedTuple):
     query_ms: float
 
 
-def path_of(fact_id: str, number: int) -> str:
-    """Where a fact's record lies."""
-    return f"areas/facts-{number // FOLDER:03}/{fact_id}.html"
+def path_of(fact_id: str) -> str:
+    """Where a fact's record lies; ids may be anything, and folders stay small."""
+    name = hashlib.sha256(fact_id.encode()).hexdigest()[:16]
+    return f"areas/facts-{int(name[:4], 16) % FOLDERS:03}/{name}.html"
 
 
-def page_of(fact: Fact, paths: dict[str, str]) -> str:
+def page_of(fact: Fact) -> str:
     """The record of a fact."""
     escaped = (html.escape(value) for value in fact.entities)
     head = "".join(f'<meta name="memhtml-entity" content="{value}">\n' for value in escaped)
     if fact.supersedes:
-        head += f'<link rel="memhtml-supersedes" href="/{paths[fact.supersedes]}">\n'
+        head += link("supersedes", path_of(fact.supersedes))
     claim, title = html.escape(fact.claim), html.escape(fact.title)
     return memory(claim, title=title, updated=fact.at, head=head)
 
@@ -62,8 +65,8 @@ def add(index: Index, facts: Iterable[Fact], paths: dict[str, str]) -> None:
     """Project the records of facts; `paths` gains the path of each by its id."""
     with writing(index.conn):
         for fact in facts:
-            paths[fact.id] = path_of(fact.id, len(paths))
-            reading_ = read_detail(paths[fact.id], page_of(fact, paths).encode())
+            paths[fact.id] = path_of(fact.id)
+            reading_ = read_detail(paths[fact.id], page_of(fact).encode())
             assert reading_.detail is not None, (fact, reading_.problems)
             write_detail(index.conn, reading_.detail, at=AT)
 

@@ -52,6 +52,10 @@ _MONTHS_TEXT = (
 MONTHS = _MONTHS_TEXT.split()
 _DAYS_TEXT = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday"
 DAYS = _DAYS_TEXT.split()
+# Who the stories are about, a woman and a man in turn; and what they are called when folded.
+_STORY_TEXT = "Noemi Tobias Paloma Idris Sunniva Casper Bettina Okke"
+_STORY_PEOPLE = _STORY_TEXT.split()
+_FOLDED = ("Noemi", "Tobias")
 _CHOICE = re.compile(r"\[(\w+)=([^\]]+)\]")
 _SLOT = re.compile(r"\{(\w+)\}")
 
@@ -114,6 +118,30 @@ def generated(seed: int = 20260802) -> tuple[list[Fact], list[Question]]:
     maker.contradictions()
     maker.replacements()
     return maker.facts, maker.chosen()
+
+
+def crowded(seed: int = 20260802) -> tuple[list[Fact], list[Question]]:
+    """The same facts with the eight lives of the stories folded into two people, and the questions
+    about these: a name then leaves some two hundred facts, and many of one subject."""
+    facts, questions = generated(seed)
+    names = {who: _FOLDED[at % 2] for at, who in enumerate((*_STORY_PEOPLE, *PEOPLE[:2]))}
+    known = re.compile(rf"\b({'|'.join(names)})\b")
+
+    def folded(text: str) -> str:
+        return known.sub(lambda match: names[match[1]], text)
+
+    return [
+        fact._replace(
+            title=folded(fact.title),
+            claim=folded(fact.claim),
+            entities=tuple(map(folded, fact.entities)),
+        )
+        for fact in facts
+    ], [
+        question._replace(text=folded(question.text))
+        for question in questions
+        if question.kind in ("story", "open")
+    ]
 
 
 def distractors(seed: int = 7) -> Iterator[Fact]:
