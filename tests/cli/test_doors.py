@@ -145,9 +145,11 @@ def test_a_bad_variable_is_named_at_a_door_it_would_close(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MEMHTML_SESSION", "not an id")
-    ran = here("write")
-    assert (ran.status, ran.code) == (2, "ERR_INVALID_FLAG")
-    assert "MEMHTML_SESSION" in ran.envelope["error"]
+    for door in DOORS:
+        ran = here(*door)
+        assert (ran.status, ran.code) == (2, "ERR_INVALID_FLAG")
+        assert "MEMHTML_SESSION" in ran.envelope["error"]
+        assert ran.envelope["suggestions"] == [f"memhtml help {' '.join(door)}"]
 
 
 def test_a_policy_that_cannot_be_read_keeps_the_door_shut(store: Path) -> None:

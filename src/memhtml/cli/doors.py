@@ -33,7 +33,7 @@ def refuse_if_closed(door: str, repo: str) -> None:
     rules = _policy(repo)
     if not rules.closes_doors(in_session=config.session_variable() is not None):
         return
-    bound = config.bound_session()
+    bound = _bound(door)
     reason = (
         f"the store's policy closes {door} (v1Doors is {rules.v1_doors!r})"
         if rules.v1_doors == ALWAYS
@@ -44,6 +44,15 @@ def refuse_if_closed(door: str, repo: str) -> None:
         f"{reason}; add records through the session",
         suggestions=_suggestions(door, "" if bound else " --id <id>"),
     )
+
+
+def _bound(door: str) -> str | None:
+    """The session of the run; a variable that names none leads to the door's own help."""
+    try:
+        return config.bound_session()
+    except MemhtmlError as error:
+        way = f"memhtml help {door}"
+        raise MemhtmlError(error.code, str(error), suggestions=(way,)) from None
 
 
 def _policy(repo: str) -> policy.Policy:
