@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from memhtml.retrieve.exact import settle_copies
 from memhtml.retrieve.mmr import pick
 from memhtml.retrieve.polarity import demote
 from memhtml.retrieve.rerank import rerank
@@ -33,7 +34,8 @@ def pool_size(limit: int) -> int:
 
 def scored(query: str, pool: Sequence[Candidate]) -> list[tuple[Candidate, float]]:
     """The pool reordered, the n-th place worth `1 / n`, and demoted where polarity disagrees."""
-    return demote(query, [(each, 1 / place) for place, each in enumerate(rerank(query, pool), 1)])
+    order = settle_copies(query, rerank(query, pool))
+    return demote(query, [(each, 1 / place) for place, each in enumerate(order, 1)])
 
 
 def ranked(
