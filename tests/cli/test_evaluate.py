@@ -58,7 +58,7 @@ def test_a_live_run_without_an_embedder_fails() -> None:
         (("--probes", "-3"), "--probes is -3; it must be 1 or more"),
         (("--now", "-1"), "--now is -1; it must be from 0 to 253402300799999 milliseconds"),
         (("--mrr-floor", "1.01"), "--mrr-floor is '1.01'; it must be a decimal from 0 to 1"),
-        (("--mrr-floor="), "--mrr-floor is ''; it must be a decimal from 0 to 1"),
+        (("--mrr-floor=",), "--mrr-floor is ''; it must be a decimal from 0 to 1"),
         (("--mode", "dead"), "--mode is 'dead'; allowed are fake, live"),
     ],
 )
