@@ -89,6 +89,13 @@ def test_a_repeatable_flag_keeps_every_value_in_order_but_the_empty_ones() -> No
     assert call.texts("record-path") == ["b", "a"]
 
 
+@pytest.mark.parametrize("name", ["type", "facet", "tag"])
+def test_an_empty_value_of_a_repeatable_flag_is_dropped_whatever_it_allows(name: str) -> None:
+    assert parsed("search", "relay", f"--{name}=").texts(name) == []
+    call = parsed("search", "relay", "--type", "", "--type", "semantic")
+    assert call.texts("type") == ["semantic"]
+
+
 def test_two_dashes_end_the_flags() -> None:
     assert parsed("replay", "--", "--dense", "-h").args == ["--dense", "-h"]
 

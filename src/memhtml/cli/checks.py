@@ -82,7 +82,7 @@ def value_of(
             command,
             flag,
         )
-    if flag.check == "facet" and raw and not _is_facet(raw):
+    if flag.check == "facet" and not _is_facet(raw):
         raise _refused(f"--{flag.name} is {show.word(raw)}; it must be name=value", command, flag)
     if flag.check == "as-of" and raw.strip() and not _is_instant(raw.strip()):
         raise _refused(

@@ -179,7 +179,7 @@ def call_of(scanned: Scan, command: registry.Command, args: list[str], terminal:
         value = checks.value_of(flag, given.value, command)
         seen.add(flag.name)
         if flag.repeatable:
-            values[flag.name] = [*_listed(values[flag.name]), *([value] if value else [])]
+            values[flag.name] = [*_listed(values[flag.name]), value]
         elif flag.name in values:
             values[flag.name] = value
     _refuse_bad_variable(command, seen)
@@ -191,12 +191,13 @@ def call_of(scanned: Scan, command: registry.Command, args: list[str], terminal:
 
 
 def _kept(scanned: Scan, known: dict[str, registry.Flag]) -> list[Given]:
-    """What counts: every value of a repeatable flag, the last of any other."""
+    """What counts: every value of a repeatable flag but the empty ones, the last of any other."""
     last = {given.name: given for given in scanned.flags}
     return [
         given
         for given in scanned.flags
-        if given.name in known and (known[given.name].repeatable or last[given.name] is given)
+        if given.name in known
+        and (given.value != "" if known[given.name].repeatable else last[given.name] is given)
     ]
 
 
