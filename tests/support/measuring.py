@@ -22,7 +22,9 @@ from memhtml.index.database import Index
 from memhtml.index.projection import write_detail
 from memhtml.index.sqlite import writing
 from memhtml.retrieve import vectors
-from memhtml.retrieve.scope import Scope
+from memhtml.retrieve.arms import lexical
+from memhtml.retrieve.query import match_of
+from memhtml.retrieve.scope import Scope, make_filter
 from memhtml.retrieve.search import fused_pool, reading, search
 from memhtml_format.record import read_detail
 
@@ -34,6 +36,7 @@ FOLDERS = 400
 AT = "2026-06-01T00:00:00Z"
 
 Order = Callable[[Index, Question], list[str]]
+Scores = dict[int, float]
 
 
 class Score(NamedTuple):
@@ -98,6 +101,45 @@ def folded(embedder: Embedder | None) -> Order:
         return [each.path for each in pool.candidates]
 
     return order
+
+
+def baselines(embedder: Embedder | None) -> dict[str, Order]:
+    """What the arms that read the query find alone and, with two of them, by their plain mixes."""
+    found: dict[str, Order] = {"words": _mixed(embedder, lambda words, _near: words)}
+    if embedder is not None:
+        found["vector"] = _mixed(embedder, lambda _words, near: near)
+        found["rrf"] = _mixed(embedder, lambda words, near: _added(_by_rank(words), _by_rank(near)))
+        found["mix"] = _mixed(embedder, lambda words, near: _added(_scaled(words), _scaled(near)))
+    return found
+
+
+def _mixed(embedder: Embedder | None, mix: Callable[[Scores, Scores], Scores]) -> Order:
+    def order(index: Index, question: Question) -> list[str]:
+        scope = make_filter(index.conn, Scope())
+        near = vectors.plane(index.conn, question.text, embedder, 0.95)
+        match = match_of(question.text)
+        words = dict(lexical(index.conn, match, scope)) if match else {}
+        nearest = {} if near.query is None else dict(vectors.nearest(index.conn, near, scope))
+        mixed = mix(words, nearest)
+        best = sorted(mixed, key=lambda number: (-mixed[number], number))[:K]
+        paths = dict(index.conn.execute("SELECT id, path FROM files"))
+        return [paths[number] for number in best]
+
+    return order
+
+
+def _by_rank(scores: Scores) -> Scores:
+    return {number: 1 / (60 + place) for place, number in enumerate(scores, 1)}
+
+
+def _scaled(scores: Scores) -> Scores:
+    """To 0 for the lowest and 1 for the highest."""
+    low, high = min(scores.values(), default=0.0), max(scores.values(), default=0.0)
+    return {number: (score - low) / ((high - low) or 1.0) for number, score in scores.items()}
+
+
+def _added(one: Scores, other: Scores) -> Scores:
+    return {number: one.get(number, 0.0) + other.get(number, 0.0) for number in one | other}
 
 
 def measure(
