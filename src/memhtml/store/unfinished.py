@@ -24,6 +24,9 @@ FORMAT = 1
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 """Stands for the version before a first commit; git knows it without storing it."""
 
+_OID_CHARS = len(EMPTY_TREE)
+_HEX = frozenset("0123456789abcdef")
+
 
 class Standing(NamedTuple):
     """What a path held before the write: in the working tree and in the index."""
@@ -81,7 +84,8 @@ def settle(repo: Repo) -> None:
     """Take back what a killed direct write left in the checkout; nothing when it landed.
 
     The caller holds the checkout lock. Cheap when there is no note. Raises `MemhtmlError`
-    `ERR_GIT` or `StorageError` `write`, the note kept, when it cannot be taken back now.
+    `ERR_GIT` or `StorageError` `write`, the note kept, when it cannot be taken back now; what can
+    never be taken back is a warning.
     """
     if not os.path.lexists(note_path(repo.root)):
         return
@@ -91,12 +95,31 @@ def settle(repo: Repo) -> None:
     remove_left_overs(LockWait(repo.root).git_dir)
     pending = _read_note(repo.root)
     if pending is not None and not _landed(repo, pending):
-        from memhtml.store import refs
-
-        if refs.checked_out(repo.root) == pending.ref and repo.commit_exists(pending.new):
-            for path in take_back(repo, pending):
-                log.warn(f"{path} holds someone's work and was left as it is")
+        _take_back_what_can_be(repo, pending)
     remove_note(repo.root)
+
+
+def _take_back_what_can_be(repo: Repo, pending: Pending) -> None:
+    from memhtml.store.objects import ObjectMissing
+
+    if not _stands(repo, pending):
+        log.warn("an unfinished write stays in the working tree, where another commit is now")
+        return
+    try:
+        for path in take_back(repo, pending):
+            log.warn(f"{path} holds someone's work and was left as it is")
+    except ObjectMissing as error:  # By a power cut or a `git gc`: the next call would fail too.
+        log.warn(f"an unfinished write stays in the working tree: {error}")
+
+
+def _stands(repo: Repo, pending: Pending) -> bool:
+    """Whether the checkout still is of the commit or branch that was written to."""
+    from memhtml.store import refs
+
+    if refs.checked_out(repo.root) == pending.ref:
+        return True
+    # The branch has another name by now, or a new one was opened here, which keeps every file.
+    return refs.head_commit(repo.root) == pending.old
 
 
 def take_back(repo: Repo, pending: Pending) -> list[str]:
@@ -179,8 +202,10 @@ def _changes(repo: Repo, pending: Pending) -> Iterator[Change]:
 
 
 def _landed(repo: Repo, pending: Pending) -> bool:
-    tip = _tip(repo, pending)
-    return tip is not None and repo.is_ancestor(pending.new, tip)
+    from memhtml.store import refs
+
+    tips = {_tip(repo, pending), refs.head_commit(repo.root)} - {None}
+    return any(repo.is_ancestor(pending.new, tip) for tip in tips if tip is not None)
 
 
 def _tip(repo: Repo, pending: Pending) -> str | None:
@@ -195,26 +220,50 @@ def _read_note(root: str) -> Pending | None:
     """The note; None for one that is no note of ours, which nothing can be taken back by."""
     import json
 
+    from memhtml.errors import MemhtmlError
+
     try:
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         with open(os.open(note_path(root), flags), "rb") as file:
-            format_, ref, old, new, others = json.loads(file.read())
-        if format_ != FORMAT:
-            raise ValueError(f"format {format_}")
-        found = {
-            path: Standing(_side(file), _side(staged)) for path, (file, staged) in others.items()
-        }
-        return Pending(ref, old, new, found)
-    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
+            return _pending(json.loads(file.read()))
+    except (OSError, ValueError, TypeError, RecursionError, MemhtmlError) as error:
         log.warn(f"the note of an unfinished write cannot be read and is dropped: {error}")
         return None
+
+
+def _pending(value: Any) -> Pending:
+    """A note's value as it was meant. What is left of a crash, or planted, need not be one.
+
+    Raises ValueError, TypeError, and `MemhtmlError` for a path that git refuses.
+    """
+    from memhtml.store.refs import valid_ref
+    from memhtml.store.tree import refuse_bad_path
+
+    format_, ref, old, new, others = value
+    if format_ != FORMAT or not isinstance(others, dict):
+        raise ValueError("it is of another form")
+    if ref is not None and not (isinstance(ref, str) and valid_ref(ref)):
+        raise ValueError("it names no branch")
+    found = {}
+    for path, (file, staged) in others.items():
+        refuse_bad_path(path)
+        found[path] = Standing(_side(file), _side(staged))
+    return Pending(ref, None if old is None else _oid(old), _oid(new), found)
 
 
 def _side(value: Any) -> Side | None:
     if value is None:
         return None
     mode, oid = value
-    return int(mode), str(oid)
+    if not isinstance(mode, int):
+        raise TypeError("a file mode is a number")
+    return mode, _oid(oid)
+
+
+def _oid(value: Any) -> str:
+    if not isinstance(value, str) or len(value) != _OID_CHARS or not set(value) <= _HEX:
+        raise ValueError("it names no object")
+    return value
 
 
 def _remove(path: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -409,17 +410,78 @@ def test_a_killed_write_that_a_person_committed_stays(store: str) -> None:
     assert git(store, "status", "--porcelain") == ""
 
 
-@pytest.mark.parametrize(
-    "text", [b"", b"{", b"[]", b"[9,null,null,null,{}]", b"\xff", b"[" * 99999]
-)
-def test_a_note_that_is_none_is_dropped(store: str, text: bytes) -> None:
+@pytest.mark.parametrize("words", [("switch", "-q", "-c", "other"), ("branch", "-m", "other")])
+def test_a_killed_write_is_taken_back_when_its_branch_has_another_name(
+    store: str, words: tuple[str, ...]
+) -> None:
+    messy(store)
+    before = state(store)
+
+    def die() -> None:
+        land.on_step = lambda name: (
+            os.kill(os.getpid(), signal.SIGKILL) if name == "staged" else None
+        )
+        commit(store, WRITES, (B,))
+
+    in_child(die)
+    assert state(store) != before
+    Path(store, ".git", "index.lock").unlink()  # As git says to do.
+    git(store, *words)
+    with landing(store):
+        pass
+    assert state(store) == before
+
+
+def put_note(store: str, text: bytes) -> str:
     path = unfinished.note_path(store)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     Path(path).write_bytes(text)
+    return path
+
+
+OLD_ID, GONE_ID = "@OLD@", "4" * 40
+"""The commit HEAD stands at, and an object that is not there."""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"[9,null,null,null,{}]",
+        b"\xff",
+        b"[" * 99999,
+        b"[1,null,null,5,{}]",
+        b'[1,7,null,"@OLD@",{}]',
+        b'[1,"refs/heads/main","main","@OLD@",{}]',
+        b'[1,"refs/heads/main",null,"@OLD@",[]]',
+        b'[1,"refs/heads/main",null,"@OLD@",{"a":[[1e999,"x"],null]}]',
+        b'[1,"refs/heads/main",null,"@OLD@",{"a":[[33188,"x"],null]}]',
+        b'[1,"refs/heads/main",null,"@OLD@",{"../a":[null,null]}]',
+        b'[1,"refs/heads/main",null,"@OLD@",{".git/config":[null,null]}]',
+        b'[1,"refs/heads/main",null,"@OLD@",{"\\ud800":[null,null]}]',
+    ],
+)
+def test_a_note_that_is_none_is_dropped(store: str, text: bytes) -> None:
+    path = put_note(store, text.replace(OLD_ID.encode(), git(store, "rev-parse", "HEAD").encode()))
     before = state(store)
     assert commit(store, {NEW: "new\n"}) is not None
     assert before["head"] == git(store, "rev-parse", "HEAD^")
     assert not os.path.exists(path)
+
+
+def test_a_note_of_objects_that_are_gone_holds_up_no_write(
+    store: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    head = git(store, "rev-parse", "HEAD")
+    new = git(store, "commit-tree", "-p", "HEAD", "-m", "x", "HEAD^{tree}")
+    note = [1, "refs/heads/main", head, new, {A: [[33188, GONE_ID], None]}]
+    put_note(store, json.dumps(note).encode())
+    before = state(store)
+    assert commit(store, {NEW: "new\n"}) is not None
+    assert before["head"] == git(store, "rev-parse", "HEAD^")
+    assert f"git object {GONE_ID} is missing" in capsys.readouterr().err
 
 
 def test_line_ends_that_git_converts_are_no_edit(store: str) -> None:
