@@ -1,18 +1,21 @@
 """What a door asks the index: who holds this article, who claims something for this frame.
 
 Answers are rows of the commit the index stands at, and of files a person has not committed yet.
+Such a file may have been removed or changed since, so who holds an article is looked at again.
 """
 
 from __future__ import annotations
 
 import _sqlite3 as sqlite3  # As in `memhtml.index.sqlite`.
+from collections.abc import Callable
 
 from memhtml.doors.conflicts import Claim
 from memhtml_format.frame import frame
 
-_HOLDER = (
-    "SELECT path FROM files WHERE content_hash = ? AND archived = 0 AND memory_type <> 'task'"
-    " AND path <> ? ORDER BY path LIMIT 1"
+_HOLDERS = (
+    "SELECT path, blob_sha FROM files WHERE content_hash = :hash AND archived = 0"
+    " AND memory_type <> 'task' UNION ALL"
+    " SELECT path, blob_sha FROM duplicates WHERE content_hash = :hash ORDER BY path"
 )
 _CLAIMS = (
     "SELECT path, gist FROM files WHERE frame_key = ? AND archived = 0 AND memory_type <> 'task'"
@@ -21,15 +24,24 @@ _CLAIMS = (
 
 
 class Lookups:
-    """Questions to an open index. Every method may raise sqlite3.Error."""
+    """Questions to an open index. Every method may raise sqlite3.Error.
 
-    def __init__(self, conn: sqlite3.Connection) -> None:
+    `stands` says of a path and a blob whether last commit or working tree have the one at the
+    other.
+    """
+
+    def __init__(self, conn: sqlite3.Connection, stands: Callable[[str, str], bool]) -> None:
         self._conn = conn
+        self._stands = stands
 
     def holder(self, content_hash: str, *, but: str = "") -> str | None:
-        """The lowest active path, tasks left out, that holds the article; `but` is no holder."""
-        row = self._conn.execute(_HOLDER, (content_hash, but)).fetchone()
-        return None if row is None else str(row[0])
+        """The lowest active path, tasks left out, that holds the article; `but` is no holder.
+
+        Raises what `stands` raises.
+        """
+        rows = self._conn.execute(_HOLDERS, {"hash": content_hash}).fetchall()
+        found = (str(path) for path, oid in rows if path != but and self._stands(path, oid))
+        return next(found, None)
 
     def claims(self, frame_key: str) -> list[Claim]:
         """The active claims of one frame in path order, tasks left out."""

@@ -21,6 +21,7 @@ from memhtml.index.database import open_writer
 from memhtml.index.state import read_state
 from memhtml.store import refs
 from memhtml.store.repo import Repo
+from memhtml_format.digest import blob_sha
 from memhtml_format.instants import second
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def now() -> str:
 
 
 class Door:
-    """A context manager. `lookups` asks the index as `catch_up` left it.
+    """A context manager. `lookups` asks the index as `catch_up` left it, while the door lands.
 
     Making and using it raises `StorageError` `index.open`, `index.migrate`, `index.locked`,
     `checkout.locked`, `read` and `write`; `MemhtmlError` `ERR_GIT`, `ERR_DIRTY_TREE`, and
@@ -47,8 +48,9 @@ class Door:
         self.root = root
         self.embedder = bound_embedder()
         self.index = open_writer(root)
-        self.lookups = Lookups(self.index.conn)
+        self.lookups = Lookups(self.index.conn, self._stands)
         self._repo = Repo(root)
+        self._land: Landing | None = None
         self._landed: Change | None = None
         self._was_behind = False
 
@@ -95,7 +97,18 @@ class Door:
         with landing(self.root) as land:
             self._repo.close()
             self._repo = land.repo  # It has at hand what was just written.
+            self._land = land
             yield land
+
+    def _stands(self, path: str, oid: str) -> bool:
+        """Whether last commit or working tree have this blob at a path; see `Lookups`."""
+        land = self._land
+        assert land is not None, "nothing is looked up before the checkout is held"
+        entry = None if land.head is None else land.repo.entry(land.head, path)
+        if entry is not None and entry.oid == oid:
+            return True
+        data = land.read(path)
+        return data is not None and blob_sha(data) == oid
 
     def commit(self, land: Landing, change: Change) -> str | None:
         """Land the change; None when it changes nothing."""

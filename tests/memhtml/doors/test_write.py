@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -25,9 +26,17 @@ from tests.support.session import checkout_state, git, page
 from memhtml.doors import task
 from memhtml.doors.write import write
 from memhtml.errors import MemhtmlError
+from memhtml.index import follow
+from memhtml.store.repo import Repo
 
 A = "areas/inbox/relay-limit.html"
 RELAY = draft("Relay limit", "The relay limit is 12.")
+
+
+def update_with_edits(root: str) -> None:
+    """What `index update` does."""
+    with closing(Repo(root)) as repo:
+        follow.update(root, repo=repo, embedder=None)
 
 
 def test_a_memory_is_one_commit_and_one_row(store: str) -> None:
@@ -99,6 +108,30 @@ def test_what_a_commit_of_somebody_else_brought_is_known(store: str) -> None:
     git(store, "commit", "-qm", "theirs")
     made = write(store, RELAY)
     assert (made["deduped"], made["path"]) == (True, path)
+
+
+def test_a_file_that_was_indexed_uncommitted_and_is_gone_holds_nothing(store: str) -> None:
+    path = Path(store, "areas/inbox/theirs.html")
+    write(store, draft("Other", "Other."))
+    path.write_text(page("The relay limit is 12."))
+    update_with_edits(store)
+    assert write(store, RELAY)["path"] == "areas/inbox/theirs.html"
+    path.write_text(page("Something else."))
+    assert write(store, RELAY)["created"]
+    path.write_text(page("The pump limit is 3."))
+    update_with_edits(store)
+    path.unlink()
+    assert write(store, draft("Pump", "The pump limit is 3."))["created"]
+
+
+def test_behind_a_file_that_is_gone_the_next_one_with_the_article_holds_it(store: str) -> None:
+    write(store, RELAY)
+    path = Path(store, "areas/inbox/a.html")
+    path.write_bytes(Path(store, A).read_bytes())
+    update_with_edits(store)
+    path.unlink()
+    made = write(store, RELAY)
+    assert (made["deduped"], made["existingPath"]) == (True, A)
 
 
 def test_a_task_says_how_far_it_is_and_when_it_is_due(store: str) -> None:
