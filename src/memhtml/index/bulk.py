@@ -1,7 +1,8 @@
 """Fills `index.db` from one commit, everything anew (spec `retrieval` §4.1, steps 2 to 5).
 
-Tables are dropped and made again without their indexes, which come when the rows are in: a quarter
-of the time. Until the end `head_sha` is NULL, so that whoever finds a half-built index says so.
+Tables are dropped and made again without most of their indexes, which come when the rows are in: a
+quarter of the time. Until the end `head_sha` is NULL, so that whoever finds a half-built index says
+so.
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ PROJECTED = (
     "files",
 )
 """The tables a rebuild empties, children before what they hang on."""
+NAMED_BY_READS = ("files_type", "files_archived_type", "files_updated", "files_recency")
+"""Indexes that statements of the reads name, which fail without them: a store is searched while a
+rebuild runs, and after one that was killed."""
 
 
 class Space(NamedTuple):
@@ -101,10 +105,12 @@ def _no_collection() -> Iterator[None]:
 
 
 class _Schema(NamedTuple):
-    """Statements of the migrations: `tables` by name, `later` the indexes and then the triggers of
-    projected tables; `kept` is what a rebuild leaves as it is, by name."""
+    """Statements of the migrations: `tables` by name, `early` the indexes that reads name, `later`
+    the others and then the triggers of projected tables; `kept` is what a rebuild leaves as it is,
+    by name."""
 
     tables: dict[str, str]
+    early: dict[str, str]
     later: list[str]
     kept: dict[str, str]
 
@@ -125,6 +131,8 @@ def _emptied(conn: sqlite3.Connection, space: Space | None) -> list[str]:
             conn.execute(f"DROP TABLE IF EXISTS {table}")
         for table in reversed(PROJECTED):
             conn.execute(schema.tables[table])
+        for name in NAMED_BY_READS:
+            conn.execute(schema.early[name])
         here = dict(conn.execute("SELECT name, sql FROM sqlite_master"))
         if not schema.kept.items() <= here.items():
             raise sqlite.Damaged("the schema is not ours any more")
@@ -156,7 +164,12 @@ def _schema_of_migrations() -> _Schema:
     own = [row for row in rows if row[2].startswith("files_fts_") or row[2] in PROJECTED]
     return _Schema(
         {name: sql for kind, name, _table, sql in own if kind == "table" and name in PROJECTED},
-        [sql for _kind, sql in sorted((row[0], row[3]) for row in own if row[0] != "table")],
+        {name: sql for _kind, name, _table, sql in own if name in NAMED_BY_READS},
+        [
+            sql
+            for kind, name, sql in sorted((row[0], row[1], row[3]) for row in own)
+            if kind != "table" and name not in NAMED_BY_READS
+        ],
         {row[1]: row[3] for row in rows if row not in own},
     )
 

@@ -32,6 +32,10 @@ from memhtml.index.database import open_index
 from memhtml.index.follow import RebuildReport
 from memhtml.index.projection import Rows
 from memhtml.index.state import bump, read_state
+from memhtml.retrieve import scope
+from memhtml.retrieve.recall import recall
+from memhtml.retrieve.scope import Scope
+from memhtml.retrieve.search import search
 from memhtml.store.repo import Repo
 
 EMBED = "memhtml index rebuild --embed"
@@ -148,6 +152,28 @@ def test_readers_see_rows_or_none_while_a_rebuild_runs_and_never_a_failure(
     assert seen == [(0, None), (1, None)]
     look()
     assert seen[-1] == (2, tip(root))
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_a_search_finds_what_is_there_while_a_rebuild_runs(
+    root: str, monkeypatch: pytest.MonkeyPatch, wide: bool
+) -> None:
+    monkeypatch.setattr(bulk, "BATCH_ROWS", 1)
+    if wide:  # As a scope of many files is.
+        monkeypatch.setattr(scope, "NARROW", 0)
+    found: list[int] = []
+    whole = Rows.insert
+
+    def insert(self: Rows, conn: sqlite3.Connection) -> None:
+        whole(self, conn)
+        for asked in (Scope(), Scope(("semantic", "arc")), Scope(include_archived=True)):
+            with open_index(root) as index:
+                found.append(len(search(index, "limit", asked, now_s=0.0)["hits"]))
+                recall(index, "limit", asked, now_s=0.0)
+
+    monkeypatch.setattr(Rows, "insert", insert)
+    anew(root)
+    assert found == [0, 0, 0, 1, 1, 1]  # What is committed before each look.
 
 
 def test_a_commit_that_lands_during_a_rebuild_is_taken_along(
