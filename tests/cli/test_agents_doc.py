@@ -64,6 +64,8 @@ def test_check_refuses_another_file_and_leaves_it(tmp_path: Path, content: bytes
     ran = call("--check", "--out", str(file))
     assert (ran.status, ran.code) == (1, "ERR_INVALID_MEMORY")
     assert ran.suggestions[0].startswith("memhtml agents-doc --out=")
+    is_there = "is not what `memhtml agents-doc` writes" in str(ran.envelope["error"])
+    assert is_there == (content is not None)
     assert (file.read_bytes() if file.exists() else None) == content
 
 

@@ -269,6 +269,14 @@ def test_a_script_given_as_a_word_suggests_the_file_flag() -> None:
     assert ran.suggestions[0] == "memhtml session exec --id <id> --file 'my script.sh'"
 
 
+@pytest.mark.parametrize("command", ["search", "recall", "head search"])
+def test_a_query_of_several_words_is_suggested_in_quotes(command: str) -> None:
+    ran = here(*command.split(), "a refund's", "time")
+    assert (ran.status, ran.code) == (2, "ERR_UNEXPECTED_ARGUMENT")
+    quoted = f"memhtml {command} 'a refund'\"'\"'s time'"
+    assert ran.suggestions == [quoted, f"memhtml help {command}"]
+
+
 def test_exec_takes_a_dash_for_standard_input() -> None:
     assert parsed("session", "exec", "--id", "s1", "-").args == ["-"]
 
@@ -324,12 +332,16 @@ def test_an_argument_that_is_not_utf8_is_refused_but_in_paths() -> None:
         (("SESSION", "PRUNE"), "memhtml session prune --older-than 7d"),
         (("reply",), "memhtml replay <dir>"),
         (("manifset",), "memhtml manifest"),
+        # What follows the name are arguments.
+        (("serach", "how long does a refund take"), "memhtml search <query>"),
+        (("task", "lst", "projects/infra/tasks/a.html"), "memhtml task list"),
+        (("index", "/srv/notes/areas/inbox"), "memhtml help index rebuild"),
     ],
 )
 def test_a_slip_in_a_command_suggests_the_command(argv: tuple[str, ...], first: str) -> None:
     ran = here(*argv)
     assert (ran.status, ran.code, ran.suggestions[0]) == (2, "ERR_UNKNOWN_COMMAND", first)
-    assert len(ran.suggestions) <= 3
+    assert len(ran.suggestions) <= 4
     check_lines(ran.suggestions)
 
 

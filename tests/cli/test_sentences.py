@@ -35,6 +35,7 @@ def test_a_policy_that_is_no_json_names_line_and_column() -> None:
 def test_an_age_that_cannot_be_read_says_why(age: str, part: str) -> None:
     ran = here("session", "prune", f"--older-than={age}")
     assert (ran.code, part in str(ran.envelope["error"])) == ("ERR_INVALID_FLAG", True)
+    assert ran.suggestions[0] == "memhtml session prune --older-than 7d"
 
 
 def test_a_number_of_too_many_digits_is_told_as_one() -> None:

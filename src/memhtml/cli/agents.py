@@ -31,7 +31,9 @@ def settle(out: str, data: bytes, *, check: bool) -> dict[str, object]:
     if check and not in_sync:
         raise MemhtmlError(
             "ERR_INVALID_MEMORY",
-            f"{shown} is not what `memhtml agents-doc` writes",
+            f"{shown} is not what `memhtml agents-doc` writes"
+            if os.path.lexists(out)
+            else f"there is no {shown}",
             suggestions=(_again(out),),
         )
     if not in_sync:

@@ -138,17 +138,30 @@ def _door(words: list[str]) -> str | None:
 def unknown_command(words: list[str], before: str) -> MemhtmlError:
     """`ERR_UNKNOWN_COMMAND` with near names; `before` goes between `memhtml` and the name."""
     typed = " ".join(words)
-    near = nearest.matches(typed, [command.name for command in registry.COMMANDS])
     if before:
         group = [each.name for each in registry.COMMANDS if each.name.startswith(f"{typed} ")]
-        suggestions = [f"memhtml {before} {name}" for name in group or near]
+        suggestions = [f"memhtml {before} {name}" for name in group or _near(words)]
     else:
-        suggestions = _same_word(typed) or [suggest.call(registry.BY_NAME[name]) for name in near]
+        # What follows a slip in a name is mostly arguments, which are near nothing.
+        suggestions = (
+            (_same_word(typed) or _near_calls(words))
+            or (_near_calls(words[:2]) or _same_word(words[0]))
+            or _near_calls(words[:1])
+        )
     return MemhtmlError(
         "ERR_UNKNOWN_COMMAND",
         f"there is no command {show.word(typed)}",
         suggestions=tuple(suggestions) or ("memhtml help",),
     )
+
+
+def _near(words: list[str]) -> list[str]:
+    """Names near all that was typed (spec `cli` §3.4)."""
+    return nearest.matches(" ".join(words), [command.name for command in registry.COMMANDS])
+
+
+def _near_calls(words: list[str]) -> list[str]:
+    return [suggest.call(registry.BY_NAME[name]) for name in _near(words)]
 
 
 def _same_word(typed: str) -> list[str]:
@@ -288,12 +301,14 @@ def _refuse_surplus(command: registry.Command, args: list[str]) -> None:
         raise MemhtmlError(
             "ERR_UNEXPECTED_ARGUMENT",
             f"{command.name} does not take {show.word(value)}",
-            suggestions=_for_surplus(command, value),
+            suggestions=_for_surplus(command, args, value),
         )
 
 
-def _for_surplus(command: registry.Command, value: str) -> tuple[str, ...]:
-    """A stray word where the command has `--file` was most likely a file."""
+def _for_surplus(command: registry.Command, args: list[str], value: str) -> tuple[str, ...]:
+    """A stray word after a query belongs to it; with `--file` it was most likely a file."""
+    if [arg.name for arg in command.args] == ["query"]:
+        return (f"{registry.NAME} {command.name} {suggest.quoted(' '.join(args))}",)
     if value == "-" or not any(flag.name == "file" for flag in command.flags):
         return ()
     return (suggest.call(command, f"--file {suggest.quoted(value)}"),)

@@ -131,7 +131,8 @@ def prune(call: Call) -> Answer:
         text = f"--older-than takes a number and a unit (7d, 48h, 90m, 2 weeks), not {shown(given)}"
         if too_long(given):
             text = f"--older-than is too large: {shown(given)}"
-        raise MemhtmlError("ERR_INVALID_FLAG", text)
+        way = "memhtml session prune --older-than 7d"
+        raise MemhtmlError("ERR_INVALID_FLAG", text, suggestions=(way,))
     data = run(
         call.store(), older_than=given, older_than_ms=length_ms, dry_run=call.switch("dry-run")
     )
