@@ -358,10 +358,27 @@ def test_a_path_that_is_not_given_is_missed(root: str, words: tuple[str, ...]) -
     assert (status, envelope["code"]) == (2, "ERR_MISSING_ARGUMENT")
 
 
+@pytest.mark.parametrize(
+    "words",
+    [("list",), ("task", "list"), ("entity", "activity"), ("neighbors", A), ("resolve", A)],
+    ids=" ".join,
+)
+def test_a_list_from_an_index_that_is_missing_says_so(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    bare = make_store(str(tmp_path / "bare"), {A: FILES[A]})
+    said = memhtml(*words, "--repo", bare)
+    (warning,) = said.stderr.splitlines()
+    assert said.status == 0
+    assert warning.endswith(
+        "there is no index yet, so nothing is found; run `memhtml index update`"
+    )
+
+
 def test_a_store_without_an_index_answers_no_rows(tmp_path: Path) -> None:
     bare = make_store(str(tmp_path / "bare"), {A: FILES[A]})
-    assert run(bare, "list")["data"]["files"] == []
-    assert run(bare, "resolve", A)["data"]["stopReason"] == "unindexed"
+    assert here("list", "--repo", bare).data["files"] == []
+    assert here("resolve", A, "--repo", bare).data["stopReason"] == "unindexed"
     assert run(bare, "reinforce", A)["data"]["bumped"] == [A]
     assert run(bare, "read", A)["data"]["title"] == "A"
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from memhtml import config, log
+from memhtml import config
 from memhtml.store import refs
 from memhtml.store.child import asking, git_failed
 from memhtml.store.trust import LOCAL, SHARED
@@ -32,17 +32,17 @@ def status(root: str) -> dict[str, Any]:
     from memhtml.embed.choose import bound_embedder
     from memhtml.index.database import open_index
     from memhtml.index.report import embedder_answers, health
+    from memhtml.retrieve.freshness import warn_unless_current
 
     floor, embedder = config.coverage_floor(), bound_embedder()
     # Git looks through the working tree while the rows are counted.
     with asking_dirty(root) as dirty:
         with open_index(root) as index:
+            warn_unless_current(index.conn, root)
             found = health(index, embedder)
         up = embedder_answers(embedder)
         head, changed = refs.head_commit(root), dirty()
     fresh = is_fresh(found, head)
-    if not fresh:
-        log.warn(f"the index is behind ({found.head_sha} of {head}): run `memhtml index update`")
     return {
         "root": root,
         "headSha": head,

@@ -24,7 +24,8 @@ def warn_unless_current(conn: sqlite3.Connection, root: str) -> None:
 
     state = read_state(conn)
     if state is None:
-        log.warn(f"there is no index yet, so nothing is found; {_UPDATE}")
+        if _head(root) is not None:  # A repository without a commit has nothing to index.
+            log.warn(f"there is no index yet, so nothing is found; {_UPDATE}")
     elif state.head_sha is None:
         log.warn("a rebuild of the index ended half way; run `memhtml index rebuild`")
     elif state.unfinished:

@@ -56,7 +56,7 @@ def plane(conn: sqlite3.Connection, query: str, embedder: Embedder | None, floor
     """Read the coverage and, at the floor or above it, embed the query.
 
     A blank query has no vector (decided here). A failing embedder and a coverage below the floor
-    are warnings, never failures. Raises sqlite3.Error.
+    are warnings, never failures. Raises `StorageError` `index_state.decode` and sqlite3.Error.
     """
     if embedder is None:
         return Plane(None, 0, _uncovered(conn), None)
@@ -75,9 +75,21 @@ def plane(conn: sqlite3.Connection, query: str, embedder: Embedder | None, floor
     if found.coverage < floor:
         log.warn(
             f"the search does without vectors: {found.coverage:.1%} of the index has one of"
-            f" {name}, and {floor:.1%} is the least; run `memhtml index embed`"
+            f" {name}, and {floor:.1%} is the least; run `{_remedy(conn, embedder)}`"
         )
     return found
+
+
+def _remedy(conn: sqlite3.Connection, embedder: Embedder) -> str:
+    """What gives the index vectors of this space: a fill, unless it is bound to another space."""
+    from memhtml.embed.port import may_be_space
+    from memhtml.index.state import read_state
+
+    state = read_state(conn)
+    stored = None if state is None else state.embed_model
+    if stored is not None and not may_be_space(embedder, stored):
+        return "memhtml index rebuild --embed"
+    return "memhtml index embed"
 
 
 def _uncovered(conn: sqlite3.Connection) -> float:

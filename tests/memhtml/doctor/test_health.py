@@ -84,7 +84,8 @@ def test_an_index_that_is_behind_is_said_and_logged(
     land(root, B, page("Fact b, changed."))
     answer = status(root)
     assert (answer["indexFresh"], answer["indexHeadSha"]) == (False, before)
-    assert "WARN: the index is behind" in capsys.readouterr().err
+    warning = f"WARN: the index is of commit {before[:12]}, not {answer['headSha'][:12]}; "
+    assert warning in capsys.readouterr().err
     follow(root)
     assert status(root)["indexFresh"] is True
     assert capsys.readouterr().err == ""

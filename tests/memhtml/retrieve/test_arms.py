@@ -359,6 +359,17 @@ def test_the_query_is_embedded_at_the_floor_and_not_below(
     )
 
 
+def test_vectors_of_another_model_lead_to_a_rebuild_and_to_no_fill(
+    root: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with store(root, NEAR) as index:
+        index.conn.execute(
+            "INSERT INTO index_state(id, embed_model, embed_dim) VALUES(1, 'other@3', 3)"
+        )
+        assert plane(index.conn, "east", Fixed({}), 0.95).query is None
+    assert capsys.readouterr().err.endswith("run `memhtml index rebuild --embed`\n")
+
+
 def test_a_failing_embedder_drops_the_arm_with_a_warning(
     root: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from memhtml.cli.call import Answer, Call
@@ -9,12 +10,26 @@ from memhtml_format.paths import normalise
 from memhtml_format.text import scrub
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from memhtml.index.database import Index
     from memhtml.index.state import Signal
 
 
 def _path(given: str) -> str:
     """A path as the index spells it; bytes that were no UTF-8 name nothing there."""
     return normalise(scrub(given))
+
+
+@contextmanager
+def _current(root: str) -> Iterator[Index]:
+    """The index to read without the access state, with a warning when it is behind the store."""
+    from memhtml.index.database import open_index
+    from memhtml.retrieve.freshness import warn_unless_current
+
+    with open_index(root, state=False) as index:
+        warn_unless_current(index.conn, root)
+        yield index
 
 
 def read(call: Call) -> Answer:
@@ -29,10 +44,9 @@ def read(call: Call) -> Answer:
 
 def neighbors(call: Call) -> Answer:
     """`neighbors`."""
-    from memhtml.index.database import open_index
     from memhtml.retrieve.graph import neighbors as run
 
-    with open_index(call.store(), state=False) as index:
+    with _current(call.store()) as index:
         data = run(
             index.conn,
             _path(call.args[0]),
@@ -45,11 +59,10 @@ def neighbors(call: Call) -> Answer:
 
 def resolve(call: Call) -> Answer:
     """`resolve`."""
-    from memhtml.index.database import open_index
     from memhtml.index.state import read_state
     from memhtml.retrieve.resolve import resolve as run
 
-    with open_index(call.store(), state=False) as index:
+    with _current(call.store()) as index:
         state = read_state(index.conn)
         commit = None if state is None else state.head_sha
         data = run(index.conn, _path(call.args[0]), commit)
@@ -70,7 +83,6 @@ def reinforce(call: Call) -> Answer:
 
 def list_(call: Call) -> Answer:
     """`list`."""
-    from memhtml.index.database import open_index
     from memhtml.retrieve.listing import Wanted, list_files
 
     wanted = Wanted(
@@ -83,17 +95,16 @@ def list_(call: Call) -> Answer:
         include_archived=call.switch("include-archived"),
         cursor=call.text("cursor"),
     )
-    with open_index(call.store(), state=False) as index:
+    with _current(call.store()) as index:
         return Answer("memory.list", list_files(index.conn, wanted, call.number("limit")))
 
 
 def activity(call: Call) -> Answer:
     """`entity activity`."""
-    from memhtml.index.database import open_index
     from memhtml.retrieve.activity import entity_activity
 
     archived = call.switch("include-archived")
-    with open_index(call.store(), state=False) as index:
+    with _current(call.store()) as index:
         data = entity_activity(
             index.conn, call.text("type"), call.number("limit"), archived=archived
         )
@@ -102,7 +113,6 @@ def activity(call: Call) -> Answer:
 
 def task_list(call: Call) -> Answer:
     """`task list`."""
-    from memhtml.index.database import open_index
     from memhtml.retrieve.tasks import WantedTasks, check_due_before, list_tasks
 
     wanted = WantedTasks(
@@ -115,5 +125,5 @@ def task_list(call: Call) -> Answer:
     )
     root = call.store()
     check_due_before(wanted.due_before)
-    with open_index(root, state=False) as index:
+    with _current(root) as index:
         return Answer("task.list", list_tasks(index.conn, wanted, call.number("limit")))
