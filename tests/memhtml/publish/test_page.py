@@ -189,6 +189,12 @@ def test_page_is_well_formed_for_a_strict_reader_and_is_known_as_generated() -> 
     assert is_generated("areas/inbox/index.html", data)
 
 
+def test_what_follows_a_title_without_a_claim_has_a_line_of_its_own() -> None:
+    data = page(folder_of("areas/inbox", row("a", claim="a", kind="task"))).decode()
+    assert "</a><small>task" in data.replace("\n", "")
+    assert ".records small { display: block; }" in data
+
+
 def test_same_rows_give_the_same_bytes() -> None:
     rows = [row(f"n{number}") for number in range(5)]
     assert page(folder_of("areas/inbox", *rows)) == page(folder_of("areas/inbox", *rows[::-1]))
