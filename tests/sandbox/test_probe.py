@@ -16,7 +16,7 @@ import pytest
 from tests.support.sandbox import run_as_user, support_for
 
 from memhtml_sandbox import cgroup, probe, seccomp, support
-from memhtml_sandbox.diagnose import SetupFailed, diagnose
+from memhtml_sandbox.diagnose import NAME_A_CACHE, SetupFailed, diagnose
 from memhtml_sandbox.errors import SandboxUnavailable
 from memhtml_sandbox.limits import Limits
 from memhtml_sandbox.trial import parse_version
@@ -505,6 +505,20 @@ def test_a_cache_that_cannot_be_written_is_a_finding_and_no_exception() -> None:
     found = probe.probe(cache_dir="/proc/nowhere")
     assert found.backend is None
     assert "cannot be set up" in str(found.reason)
+
+
+@pytest.mark.parametrize(
+    ("code", "remedy"), [(errno.EACCES, NAME_A_CACHE), (errno.EROFS, NAME_A_CACHE), (errno.EIO, "")]
+)
+def test_a_cache_that_may_not_be_written_says_which_variable_moves_it(
+    cache: str, monkeypatch: pytest.MonkeyPatch, code: int, remedy: str
+) -> None:
+    def refuse(*_args: object, **_named: object) -> None:
+        raise OSError(code, os.strerror(code), cache)
+
+    monkeypatch.setattr("memhtml_sandbox.trial.tempfile.TemporaryDirectory", refuse)
+    found = probe.probe(cache_dir=cache)
+    assert (found.backend, found.remedy) == (None, remedy)
 
 
 def test_a_machine_without_a_filter_table_is_told(
