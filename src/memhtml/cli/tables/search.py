@@ -34,7 +34,8 @@ _SCOPE = (
     Flag(
         "as-of",
         "string",
-        "What was valid then, archived since or not: YYYY-MM-DD or YYYY-MM-DDThh:mm:ssZ.",
+        "What was valid then, archived since or not: YYYY-MM-DD, which is its first second, "
+        "or YYYY-MM-DDThh:mm:ssZ.",
         check="as-of",
         example="2026-01-31",
     ),
