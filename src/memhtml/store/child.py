@@ -1,16 +1,16 @@
 """The only place of the store that starts processes: short git children, one question each.
 
 Children get no inherited `GIT_*` variable, run no hook and never look further up than the root. A
-child that moves something shared holds the locks of this process as long as it lives, and when
-this process is interrupted its child is asked to end, so that git removes its own locks.
+child that moves something shared holds the locks of this process as long as it lives, and is let
+come to its end before a signal arrives here. One that takes too long is asked to end.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memhtml import config, log
 from memhtml.errors import MemhtmlError
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import subprocess
 
 _END_WAIT_S = 2.0
+_SIGNALS_WAIT_S = 2.0
+"""How long a child that moves something shared is left alone by signals; most need 5 ms."""
 _LOGGED_CHARS = 2000
 
 
@@ -63,18 +65,22 @@ def run_git(
 
     With `changes` the child is one that moves a ref or the index: it keeps the locks this process
     holds even when this process is killed, and a lost lock is the `StorageError` that the lock
-    names. An exception that arrives meanwhile ends the child first. Raises `MemhtmlError`
-    `ERR_GIT` when git cannot be started; a failing git is the caller's to judge.
+    names. SIGINT and SIGTERM wait for its end, but not for long. An exception that arrives
+    meanwhile ends the child first. Raises `MemhtmlError` `ERR_GIT` when git cannot be started; a
+    failing git is the caller's to judge.
     """
-    with ExitStack() as stack:
-        locks: tuple[int, ...] = ()
-        if changes:
-            from memhtml.store.lock import kept_by_child
+    if not changes:
+        with _start(root, arguments, (), index_file) as child:
+            return _answer(child, stdin)
+    from memhtml.store.lock import kept_by_child
 
-            locks = stack.enter_context(kept_by_child())
-        child = _start(root, arguments, locks, index_file)
-    with child:
-        return _answer(child, stdin)
+    # Signals wait while such a child works. One that is on its way when an exception comes would
+    # move the ref after everything was put back, and one that is ended may leave git's lock behind.
+    with _SignalsWait() as signals:
+        with kept_by_child() as locks:
+            child = _start(root, arguments, locks, index_file, apart=True)
+        with child:
+            return _answer(child, stdin, signals)
 
 
 @contextmanager
@@ -94,8 +100,14 @@ def asking(root: str, *arguments: str) -> Iterator[Callable[[], GitRun]]:
 
 
 def _start(
-    root: str, arguments: Sequence[str], locks: tuple[int, ...], index_file: str | None = None
+    root: str,
+    arguments: Sequence[str],
+    locks: tuple[int, ...],
+    index_file: str | None = None,
+    *,
+    apart: bool = False,
 ) -> subprocess.Popen[bytes]:
+    """The child; `apart` from this process, so that Ctrl-C on the terminal does not reach it."""
     import subprocess  # 9 ms: most calls need no child.
 
     env = git_env(root)
@@ -109,20 +121,73 @@ def _start(
             stderr=subprocess.PIPE,
             env=env,
             pass_fds=locks,
+            start_new_session=apart,
         )
     except OSError as error:
         raise not_started(error) from error
 
 
-def _answer(child: subprocess.Popen[bytes], stdin: bytes) -> GitRun:
+class _SignalsWait:
+    """Keeps SIGINT and SIGTERM back until `come` or the end of the block; then they arrive.
+
+    Outside of the main thread nothing arrives anyhow.
+    """
+
+    def __init__(self) -> None:
+        self._usual: dict[int, Any] = {}
+        self._waiting: list[int] = []
+
+    def __enter__(self) -> _SignalsWait:
+        import signal
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with suppress(ValueError):
+                self._usual[number] = signal.signal(number, self._note)
+        return self
+
+    def __exit__(self, *_about: object) -> None:
+        self.come()
+
+    def come(self) -> None:
+        """Let them through, those that waited first. Raises what their handlers raise."""
+        import signal
+
+        usual, self._usual = self._usual, {}
+        for number, handler in usual.items():
+            signal.signal(number, handler)
+        waiting, self._waiting = self._waiting, []
+        for number in waiting:
+            signal.raise_signal(number)
+
+    def _note(self, number: int, _frame: object) -> None:
+        self._waiting.append(number)
+
+
+def _answer(
+    child: subprocess.Popen[bytes], stdin: bytes, signals: _SignalsWait | None = None
+) -> GitRun:
     try:
-        stdout, stderr = child.communicate(stdin)
+        stdout, stderr = _communicate(child, stdin, signals)
     except BaseException as error:
         _end(child)
         if isinstance(error, OSError):
             raise not_started(error) from error
         raise
     return GitRun(child.returncode, stdout, stderr.decode("utf-8", "replace").strip())
+
+
+def _communicate(
+    child: subprocess.Popen[bytes], stdin: bytes, signals: _SignalsWait | None
+) -> tuple[bytes, bytes]:
+    if signals is None:
+        return child.communicate(stdin)
+    import subprocess
+
+    try:
+        return child.communicate(stdin, timeout=_SIGNALS_WAIT_S)
+    except subprocess.TimeoutExpired:
+        signals.come()
+        return child.communicate()
 
 
 def not_started(error: OSError) -> MemhtmlError:

@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.store import commit_on, git, line, make_repository
@@ -30,6 +31,12 @@ touch "$MARKS/index.lock"
 echo $$ > "$MARKS/started"
 n=0
 while [ $n -lt 2000 ]; do n=$((n + 1)); sleep 0.01; done
+"""
+
+SLOW_GIT = """#!/bin/sh
+echo $$ > "$MARKS/started"
+sleep 0.5
+touch "$MARKS/ended"
 """
 
 
@@ -118,14 +125,14 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> Pa
     return tmp_path / "marks"
 
 
-def interrupted_call(root: str) -> None:
+def interrupted_call(root: str, *, changes: bool = False) -> None:
     """A git child that never ends by itself, in a process that unwinds on SIGTERM."""
 
     def unwind(_signal: int, _frame: object) -> None:
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGTERM, unwind)
-    run_git(root, "update-index")
+    run_git(root, "update-index", changes=changes)
 
 
 def test_an_interrupted_child_removes_its_own_lock_before_it_ends(
@@ -152,6 +159,51 @@ def test_a_child_that_does_not_end_when_asked_is_killed(
     os.waitpid(pid, 0)
     assert 0.2 < time.monotonic() - started < 5
     assert not alive(git_pid)
+
+
+def test_a_child_that_moves_something_comes_to_its_end_before_a_signal_arrives(
+    root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    marks = stand_in(tmp_path, monkeypatch, SLOW_GIT)
+    pid = in_child(lambda: interrupted_call(root, changes=True))
+    git_pid = int(wait_for(marks / "started"))
+    # Ctrl-C reaches the whole group of the terminal: the child is in none with this process.
+    assert os.getpgid(git_pid) != os.getpgid(pid)
+    os.kill(pid, signal.SIGTERM)
+    _pid, status = os.waitpid(pid, 0)
+    assert status != 0
+    assert (marks / "ended").exists()
+
+
+def test_a_child_that_moves_something_for_too_long_is_asked_to_end(
+    root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(child, "_SIGNALS_WAIT_S", 0.3)
+    marks = stand_in(tmp_path, monkeypatch, TIDY_GIT)
+    pid = in_child(lambda: interrupted_call(root, changes=True))
+    git_pid = int(wait_for(marks / "started"))
+    os.kill(pid, signal.SIGTERM)
+    os.waitpid(pid, 0)
+    assert not alive(git_pid)
+    assert not (marks / "index.lock").exists()
+
+
+def test_a_signal_while_a_child_is_being_started_is_not_lost_and_leaves_no_child(
+    root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    marks = stand_in(tmp_path, monkeypatch, SLOW_GIT)
+    real = child._start
+
+    def started(*words: Any, **options: Any) -> Any:
+        found = real(*words, **options)
+        os.kill(os.getpid(), signal.SIGTERM)  # The child runs, and nobody holds it yet.
+        return found
+
+    monkeypatch.setattr(child, "_start", started)
+    pid = in_child(lambda: interrupted_call(root, changes=True))
+    _pid, status = os.waitpid(pid, 0)
+    assert status != 0
+    assert (marks / "ended").exists()
 
 
 def killed_in_swap(root: str, new: str, old: str) -> int:
