@@ -9,7 +9,7 @@ import errno
 import json
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, BinaryIO, NamedTuple
 
@@ -39,6 +39,24 @@ class Row(NamedTuple):
 
 class _NoRow(ValueError):
     """A line that says no row."""
+
+
+def of_columns(values: Sequence[Any]) -> Row | None:
+    """A row of `state.access`; None for one that no line could bring back. Never raises.
+
+    SQLite keeps any kind of value in any column, and the table may be another program's.
+    """
+    path, accesses, reinforcements, score, *stamps = values
+    try:
+        return Row(
+            _path(path),
+            _count(accesses or 0),
+            _count(reinforcements or 0),
+            _score(score or 0),
+            *stamps,
+        )
+    except _NoRow:
+        return None
 
 
 def line(row: Row) -> bytes:

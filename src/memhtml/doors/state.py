@@ -104,16 +104,21 @@ def import_state(root: str) -> dict[str, Any]:
 def _exported(root: str) -> tuple[bytes, set[str]]:
     """The file's bytes, and the paths in it."""
     conn = database.open_state(root)
-    data, paths = bytearray(), set()
+    data, paths, left_out = bytearray(), set(), 0
     try:
         for values in conn.execute(_SELECT):
-            row = Row(*values)
+            row = access_rows.of_columns(values)
+            if row is None:
+                left_out += 1
+                continue
             data += access_rows.line(row)
             paths.add(row.path)
     except _SAID_BY_SQLITE as error:
         raise _failure(error) from error
     finally:
         conn.close()
+    if left_out:
+        log.warn(f"{left_out} rows of state.db hold what no import would take, and are left out")
     return bytes(data), paths
 
 
@@ -177,10 +182,10 @@ def _set_aside_if_damaged(root: str) -> str | None:
 def _is_damaged(root: str) -> bool:
     """Whether what has the name of `state.db` is no sound database."""
     path = files.state_path(root)
-    if not database.has_state_file(root):
-        return False
     try:
         files.require_plain(path)
+        if not database.has_state_file(root):
+            return False
         conn = sqlite.connect(path, "mode=rw")
     except files.Planted:
         return True

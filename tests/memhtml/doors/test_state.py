@@ -168,6 +168,26 @@ def test_a_stamp_that_is_no_iso_second_is_written_as_null(stamp: str) -> None:
     assert '"lastAccessedAt":null' in text
 
 
+def test_rows_that_no_import_would_take_are_left_out_with_a_warning(
+    root: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hold(root, ROW_A)
+    conn = open_state(root)
+    conn.execute("PRAGMA ignore_check_constraints = ON")
+    rows = [
+        ("b.html", "many", 0, 0.0),
+        ("c.html", 1, 0, "good"),
+        ("d.html", 1, 0, float("inf")),
+        (b"\xff", 1, 0, 0.0),
+        ("../e.html", 1, 0, 0.0),
+    ]
+    conn.executemany("INSERT INTO access VALUES(?, ?, ?, ?, x'ff', NULL, NULL)", rows)
+    conn.close()
+    assert export_state(root)["rows"] == 1
+    assert Path(root, EXPORTED).read_text() == LINE_A
+    assert "5 rows of state.db" in capsys.readouterr().err
+
+
 def test_a_folder_in_the_way_is_a_state_write_failure(root: str) -> None:
     hold(root, ROW_A)
     Path(root, EXPORTED).mkdir()
@@ -444,6 +464,16 @@ def test_a_link_in_place_of_the_database_is_moved_aside_and_not_followed(
     assert import_state(root) == report(1, 1, 0)
     assert Path(root, ".memhtml", aside(root)[0]).is_symlink()
     assert elsewhere.read_bytes() == b""
+
+
+def test_a_folder_in_place_of_a_companion_is_moved_aside(root: str) -> None:
+    os.mkdir(f"{root}/.memhtml/state.db-shm")
+    write(root, LINE_A)
+    with pytest.raises(StorageError) as caught:
+        open_state(root)
+    assert "memhtml state import" in caught.value.suggestions
+    assert import_state(root) == report(1, 1, 0)
+    assert held(root) == [ROW_A]
 
 
 def test_a_sound_database_is_never_moved(root: str) -> None:
