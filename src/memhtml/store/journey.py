@@ -80,10 +80,13 @@ class Journey:
         for move in written:
             self._write(move)
 
-    def back(self) -> None:
-        """Undo in reverse; what cannot be undone is left to `put_back`, with a warning."""
+    def back(self, stays: Callable[[Move], bool] = lambda _move: False) -> None:
+        """Undo in reverse, but what `stays`; what cannot be undone is left to `put_back`, with a
+        warning."""
         kept_for_good = []
         for move, kept in reversed(self._done):
+            if stays(move):
+                continue
             try:
                 undone = self._undo(move, kept)
             except (OSError, MemhtmlError) as error:

@@ -268,7 +268,8 @@ class Landing:
             for path in built.sides:
                 committed = self._committed(path)
                 before = built.before.get(path, Standing(committed, committed)).staged
-                if state.entries.get(path, committed) != before:
+                # Whoever stages all that is there, at this moment, stages what we are about to.
+                if state.entries.get(path, committed) not in (before, built.sides[path]):
                     raise MemhtmlError("ERR_DIRTY_TREE", f"{path} was staged at this moment")
         held.set_entries(built.entries)
         on_step("staged")
@@ -307,7 +308,7 @@ class Landing:
             if pending is not None and self._landed(pending):
                 journey.finish()
             elif self._lock.still_ours():
-                journey.back()
+                journey.back(self._taken_along(pending))
                 if pending is not None:
                     unfinished.take_back(self.repo, pending)
             else:
@@ -315,6 +316,13 @@ class Landing:
             unfinished.remove_note(self.root)
         except Exception as error:
             report.warn(f"putting the checkout back is left to the next call: {error}")
+
+    def _taken_along(self, pending: Pending | None) -> Callable[[Move], bool]:
+        """Which moves somebody has committed meanwhile: undone, they would be missing files."""
+        tip = refs.head_commit(self.root)
+        if pending is None or tip is None or tip == pending.old:
+            return lambda _move: False
+        return lambda move: side_at(self.repo, tip, move.path) == move.new
 
     def _landed(self, pending: Pending) -> bool:
         now = refs.head_commit(self.root)

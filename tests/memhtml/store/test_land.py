@@ -432,6 +432,38 @@ def test_a_killed_write_is_taken_back_when_its_branch_has_another_name(
     assert state(store) == before
 
 
+def test_a_person_who_stages_everything_meanwhile_stops_no_write(
+    store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        land, "on_step", lambda name: git(store, "add", "-A", ".") if name == "moved" else None
+    )
+    assert commit(store, {A: "a two\n", NEW: "new\n"}, (B,)) == tip(store)
+    assert changed(store) == [f"M\t{A}", f"D\t{B}", f"A\t{NEW}"]
+    assert git(store, "status", "--porcelain") == ""
+
+
+def test_what_a_person_commits_of_a_write_that_then_fails_stays_in_the_working_tree(
+    store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def commit_all(name: str) -> None:
+        if name != "moved":
+            return
+        git(store, "add", "--", NEW, B)
+        git(store, "commit", "-qm", "all that was there", "--", NEW, B)
+        write(store, A, "mine at this moment\n")
+        git(store, "add", "--", A)
+        write(store, A, "a two\n")
+
+    monkeypatch.setattr(land, "on_step", commit_all)
+    with pytest.raises(MemhtmlError, match="staged at this moment"):
+        commit(store, {A: "a two\n", NEW: "new\n"}, (B,))
+    monkeypatch.undo()
+    assert changed(store) == [f"D\t{B}", f"A\t{NEW}"]
+    assert git(store, "status", "--porcelain") == f"MM {A}"
+    assert Path(store, A).read_text() == "a one\n"
+
+
 def put_note(store: str, text: bytes) -> str:
     path = unfinished.note_path(store)
     os.makedirs(os.path.dirname(path), exist_ok=True)
