@@ -32,7 +32,7 @@ class StrictPath(ValueError):
     """A path under `strict_path` that is no memory path; `reason` is the failed check (§2.5)."""
 
     def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"path {path!r} {reason}")
+        super().__init__(f"path {path!r}: {reason}")
         self.path = path
         self.reason = reason
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from memhtml.doors.refusals import invalid, not_found, shown
+from memhtml.doors.refusals import invalid, shown
 from memhtml.errors import MemhtmlError
+from memhtml.retrieve.missing import path_not_found
 from memhtml_format import edit, paths
 from memhtml_format.record import Detail, head_view, read_detail
 from memhtml_format.vocab import PREFIX
@@ -40,7 +41,7 @@ def named(path: str, read: Callable[[str], bytes | None]) -> Named:
     fault = paths.problem(place) is not None or not paths.is_record_path(place)
     data = None if fault else read(place)
     if data is None:
-        raise not_found(place)
+        raise path_not_found(place)
     reading = read_detail(place, data)
     if reading.detail is None:
         said = "; ".join(problem.text for problem in reading.problems)

@@ -14,20 +14,6 @@ EXHAUSTED = "write.pathExhausted"
 _LONGEST_SHOWN = 200
 
 
-def not_found(path: str) -> MemhtmlError:
-    """`ERR_PATH_NOT_FOUND`: no memory is at the path."""
-    words = _words(path.rpartition("/")[2].removesuffix(".html"))
-    return MemhtmlError(
-        "ERR_PATH_NOT_FOUND",
-        f"there is no memory at {shown(path)}",
-        suggestions=(
-            f"memhtml resolve {_quoted(path)}",
-            f"memhtml search {_quoted(words or '<query>')}",
-            "memhtml list",
-        ),
-    )
-
-
 def occupied(path: str) -> MemhtmlError:
     """`ERR_WRITE_CONFLICT`: something is at an explicit path, or in its way."""
     return MemhtmlError(
@@ -69,10 +55,6 @@ def exhausted(folder: str, stem: str, last: int) -> StorageError:
 def shown(path: str) -> str:
     """A path at a length that a sentence can carry."""
     return path if len(path) <= _LONGEST_SHOWN else f"{path[: _LONGEST_SHOWN - 1]}…"
-
-
-def _words(text: str) -> str:
-    return " ".join("".join(each if each.isalnum() else " " for each in text).split())
 
 
 def _quoted(word: str) -> str:

@@ -64,8 +64,11 @@ def code_of(error: BaseException) -> int:
     return code & 0xFF
 
 
-def patiently(act: Callable[[], T], reason: str) -> T:
+def patiently(act: Callable[[], T], reason: str, *, retry: bool = True) -> T:
     """Run `act`, again and again while the database is busy, for at most 20 s after the first try.
+
+    Without `retry` the first try is the only one; the connection itself waits as long as it was
+    told to.
 
     Raises `StorageError` `reason` (`index.locked`, `state.locked`) when that was not enough.
     """
@@ -78,7 +81,7 @@ def patiently(act: Callable[[], T], reason: str) -> T:
                 raise
             now = time.monotonic()
             deadline = now + RETRY_S if deadline is None else deadline
-            if now >= deadline:
+            if now >= deadline or not retry:
                 raise StorageError(reason, "another process keeps it locked") from error
         time.sleep(min(wait_s * random.uniform(0.5, 1.5), max(0.0, deadline - now)))
         wait_s = min(wait_s * 2, _LONGEST_WAIT_S)

@@ -92,9 +92,16 @@ def _decoded(text: object) -> tuple[str, ...]:
 
 
 def bump(
-    conn: sqlite3.Connection, paths: Iterable[str], signal: Signal, now_s: float
+    conn: sqlite3.Connection,
+    paths: Iterable[str],
+    signal: Signal,
+    now_s: float,
+    *,
+    patient: bool = True,
 ) -> tuple[list[str], list[str]]:
     """Count an access of each path, and its outcome unless `signal` is neutral (§14).
+
+    Unless it is `patient`, a locked database is not waited for longer than `conn` itself does.
 
     Answers the paths that moved and those that are cooling down, each in the order given, repeats
     and blanks dropped. Without `state.db` all are cooling down. Raises `StorageError`
@@ -105,11 +112,13 @@ def bump(
         return [], wanted
     moved: set[str] = set()
     for start in range(0, len(wanted), _PATHS_A_STATEMENT):
-        moved |= _bump(conn, wanted[start : start + _PATHS_A_STATEMENT], signal, now_s)
+        moved |= _bump(conn, wanted[start : start + _PATHS_A_STATEMENT], signal, now_s, patient)
     return [path for path in wanted if path in moved], [p for p in wanted if p not in moved]
 
 
-def _bump(conn: sqlite3.Connection, paths: Sequence[str], signal: Signal, now_s: float) -> set[str]:
+def _bump(
+    conn: sqlite3.Connection, paths: Sequence[str], signal: Signal, now_s: float, patient: bool
+) -> set[str]:
     import json
 
     values = {
@@ -119,8 +128,12 @@ def _bump(conn: sqlite3.Connection, paths: Sequence[str], signal: Signal, now_s:
         "at": second(now_s),
         "cooldown": COOLDOWN_S,
     }
+
+    def ask() -> list[tuple[str]]:
+        return conn.execute(_BUMP, values).fetchall()
+
     try:
-        rows = sqlite.patiently(lambda: conn.execute(_BUMP, values).fetchall(), "state.locked")
+        rows = sqlite.patiently(ask, "state.locked", retry=patient)
     except sqlite3.OperationalError as error:
         if sqlite.code_of(error) != sqlite3.SQLITE_READONLY:
             raise

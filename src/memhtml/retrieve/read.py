@@ -184,7 +184,9 @@ def _count(root: str, path: str, reader: Reader) -> None:
 
     try:
         with open_index(root) as index:
-            bump(index.conn, [path], "neutral", time.time())
+            # A writer may keep either database locked for long; nobody who reads waits for that.
+            index.conn.execute(f"PRAGMA busy_timeout = {LINK_WAIT_MS}")
+            bump(index.conn, [path], "neutral", time.time(), patient=False)
             if reader.session_id is not None and not is_blank(reader.session_id):
                 _link(index, path, reader)
     except (MemhtmlError, sqlite3.Error, OSError) as error:
@@ -192,14 +194,10 @@ def _count(root: str, path: str, reader: Reader) -> None:
 
 
 def _link(index: Index, path: str, reader: Reader) -> None:
-    """One row per place in a conversation, however often it reads there.
-
-    A rebuild may keep the index locked for long; nobody who reads waits for that.
-    """
+    """One row per place in a conversation, however often it reads there."""
     from memhtml_format.instants import second
 
     session, prompt, turn = (None if is_blank(each or "") else each for each in reader)
-    index.conn.execute(f"PRAGMA busy_timeout = {LINK_WAIT_MS}")
     index.conn.execute(
         "INSERT INTO memory_session_links(path, session_id, prompt_id, turn_uuid, link_kind, at)"
         " SELECT ?1, ?2, ?3, ?4, 'read', ?5 WHERE NOT EXISTS (SELECT 1 FROM memory_session_links"
