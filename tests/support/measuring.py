@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 K = 10
 FOLDERS = 400
+NO_HALF = -1
 AT = "2026-06-01T00:00:00Z"
 
 Order = Callable[[Index, Question], list[str]]
@@ -198,6 +199,6 @@ def read_questions(path: str) -> list[Question]:
     with open(path, encoding="utf-8") as lines:
         items = [json.loads(line) for line in lines if line.strip()]
     return [
-        Question(item["text"], tuple(map(str, item["answers"])), item.get("kind", "all"), at % 2)
-        for at, item in enumerate(items)
+        Question(item["text"], tuple(map(str, item["answers"])), item.get("kind", "any"), NO_HALF)
+        for item in items
     ]
