@@ -181,7 +181,7 @@ def test_head_that_no_edit_finds_its_place_in_is_left_alone(
     assert repaired == {**NOTHING, "failedWrites": [A, C]}
 
 
-@pytest.mark.parametrize("name", [A, temporary_name("a.html")])
+@pytest.mark.parametrize("name", [A, temporary_name("a.html")], ids=["the file", "its spare"])
 def test_file_that_the_disk_refuses_does_not_keep_the_others_back(
     root: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
