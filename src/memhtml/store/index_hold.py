@@ -17,9 +17,12 @@ from memhtml.errors import MemhtmlError
 from memhtml.store.atomic import temporary_name
 from memhtml.store.child import git_failed, run_git
 from memhtml.store.index import LockWait, entry_lines
+from memhtml.store.worktree import NO_HARD_LINKS
 
 if TYPE_CHECKING:
     from memhtml.store.entries import Side
+
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class HeldIndex:
@@ -56,8 +59,7 @@ class HeldIndex:
                 self._leave()
 
     def _enter(self) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        os.close(os.open(self._marker, flags, 0o600))
+        os.close(os.open(self._marker, _NEW_FILE, 0o600))
         try:
             while not self._take():
                 self._wait.pause()
@@ -103,6 +105,18 @@ class HeldIndex:
             os.link(self._marker, self._wait.path)
         except FileExistsError:
             return False
+        except OSError as error:
+            if error.errno not in NO_HARD_LINKS:
+                raise
+            return self._take_without_links()
+        return True
+
+    def _take_without_links(self) -> bool:
+        """As git does itself; a kill then leaves a lock that nobody can tell from git's."""
+        try:
+            os.close(os.open(self._wait.path, _NEW_FILE, 0o666))
+        except FileExistsError:
+            return False
         return True
 
     def _copy(self) -> None:
@@ -111,15 +125,22 @@ class HeldIndex:
             os.link(self._index, self._kept)
         except FileNotFoundError:
             return
-        with open(self._index, "rb") as source:
-            info = os.fstat(source.fileno())
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            target = os.open(self._fresh, flags, info.st_mode & 0o777)
-            try:
-                while sent := os.sendfile(target, source.fileno(), None, 1 << 24):
-                    del sent
-            finally:
-                os.close(target)
+        except OSError as error:
+            if error.errno not in NO_HARD_LINKS:
+                raise
+            _copy_file(self._index, self._kept)
+        _copy_file(self._index, self._fresh)
+
+
+def _copy_file(path: str, copy: str) -> None:
+    with open(path, "rb") as source:
+        mode = os.fstat(source.fileno()).st_mode & 0o777
+        target = os.open(copy, _NEW_FILE, mode)
+        try:
+            while sent := os.sendfile(target, source.fileno(), None, 1 << 24):
+                del sent
+        finally:
+            os.close(target)
 
 
 def _remove(path: str) -> None:

@@ -18,7 +18,8 @@ from memhtml.store.atomic import is_temporary_name, temporary_name, write_all
 Kind = Literal["absent", "file", "link", "folder", "other", "blocked"]
 
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EXDEV})
+NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EXDEV})
+"""What a file system without hard links answers, or one that guards another user's files."""
 _STAGING = (".memhtml", "sessions")
 _KEPT_FOLDERS = 128
 _KEPT_DEPTHS = 64
@@ -187,7 +188,7 @@ class WorkTree:
                     spare.name, name, src_dir_fd=source, dst_dir_fd=folder, follow_symlinks=False
                 )
             except OSError as error:
-                if error.errno not in _NO_HARD_LINKS:
+                if error.errno not in NO_HARD_LINKS:
                     raise
                 if self.look(path).kind != "absent":
                     raise FileExistsError(errno.EEXIST, "in the way", path) from error
@@ -205,7 +206,7 @@ class WorkTree:
         try:
             os.link(name, spare.name, src_dir_fd=source, dst_dir_fd=folder, follow_symlinks=False)
         except OSError as error:
-            if error.errno not in _NO_HARD_LINKS:
+            if error.errno not in NO_HARD_LINKS:
                 raise
             return None
         return spare

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -462,6 +463,27 @@ def test_what_a_person_commits_of_a_write_that_then_fails_stays_in_the_working_t
     assert changed(store) == [f"D\t{B}", f"A\t{NEW}"]
     assert git(store, "status", "--porcelain") == f"MM {A}"
     assert Path(store, A).read_text() == "a one\n"
+
+
+def test_a_file_system_without_hard_links_is_written_to(
+    store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    messy(store)
+
+    def refused(*_words: object, **_named: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refused)
+    before = state(store)
+    monkeypatch.setattr(refs, "swap", lambda *_words: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        commit(store, WRITES, (B,))
+    assert state(store) == before
+    monkeypatch.undo()
+    monkeypatch.setattr(os, "link", refused)
+    assert commit(store, WRITES, (B,)) == tip(store)
+    assert git(store, "status", "--porcelain") == "A  areas/inbox/staged.html"
+    assert [name for name in os.listdir(f"{store}/.git") if "index" in name] == ["index"]
 
 
 def put_note(store: str, text: bytes) -> str:
