@@ -24,8 +24,9 @@ def test_the_home_folder_is_thrown_away_after_the_run() -> None:
         assert Path(os.environ[name]).is_relative_to(home)
 
 
-def test_none_of_our_variables_is_set() -> None:
-    assert [name for name in os.environ if name.startswith("MEMHTML_")] == []
+def test_of_our_variables_one_alone_is_set_and_it_binds_no_embedder() -> None:
+    ours = {name: os.environ[name] for name in os.environ if name.startswith("MEMHTML_")}
+    assert ours == {"MEMHTML_EMBED": "off"}
 
 
 def test_a_store_without_a_name_lies_in_that_home() -> None:
