@@ -18,7 +18,7 @@ def test_a_pass_answers_the_whole_report_and_opens_no_store(tmp_path: Path) -> N
     assert said.status == 0
     validate_envelope(said.envelope)
     assert said.envelope["type"] == "eval.discrimination"
-    figures = {key: said.data[key] for key in said.data if key not in ("results", "corpusSize")}
+    figures = {key: said.data[key] for key in said.data if key != "results"}
     assert figures == {
         "mode": "fake",
         "requested": 4,
@@ -34,6 +34,7 @@ def test_a_pass_answers_the_whole_report_and_opens_no_store(tmp_path: Path) -> N
         "degradedProbes": 0,
         "seed": 7,
         "now": 1796040000000,
+        "corpusSize": 30,
     }
     assert [result["discriminationRank"] for result in said.data["results"]] == [1, 1, 1, 1]
     assert list(tmp_path.iterdir()) == []

@@ -114,7 +114,7 @@ def _run(settings: Settings, embedder: Embedder) -> dict[str, Any]:
         "results": [scoring.row(outcome) for outcome in outcomes],
         "seed": settings.seed,
         "now": settings.now_ms,
-        "corpusSize": len(files),
+        "corpusSize": len(corpus.base),
     }
 
 

@@ -41,7 +41,7 @@ def test_no_fact_ranks_below_its_own_twins(seed: int) -> None:
     assert (report["passed"], report["probes"], report["discriminated"]) == (True, 36, 36)
     assert (report["mrr"], report["degradedProbes"]) == (1.0, 0)
     assert report["corpusMrr"] > 0.95
-    assert report["corpusSize"] > 290
+    assert report["corpusSize"] == 200
 
 
 def test_the_same_seed_and_now_give_the_same_report(tmp_path: Path) -> None:
@@ -114,4 +114,4 @@ def test_a_corpus_without_a_fact_to_probe_does_not_pass(monkeypatch: pytest.Monk
     monkeypatch.setattr("memhtml.evaluate.probes.PROBED_TYPES", ("arc",))
     report = gate.discriminate(DEFAULT._replace(size=4))
     assert (report["passed"], report["probes"]) == (False, 0)
-    assert gate.failure(report).startswith("no probe among 9 memories")
+    assert gate.failure(report).startswith("no probe among 4 memories")

@@ -57,6 +57,25 @@ def test_words_of_every_script_tell_copies_apart() -> None:
     assert _order("σύνδεση διακομιστή πρωί εννέα", claims) == ["a", "b"]
 
 
+@pytest.mark.parametrize(
+    ("query", "first", "second"),
+    [
+        ("лимит 11", "Кран на причале поднимает 11 тонн.", "Лимит смены равен 11 часам."),
+        ("制限 11", "港のクレーンは 11 です。", "中継の制限は 11 です。"),
+    ],
+)
+def test_a_number_in_common_makes_no_copies(query: str, first: str, second: str) -> None:
+    assert _order(query, {"first": first, "second": second}) == ["first", "second"]
+
+
+def test_a_decimal_is_one_number() -> None:
+    claims = {
+        "twin": "It takes 15 hours to flush the valve.",
+        "claim": "It takes 1.5 hours to flush the valve.",
+    }
+    assert _order("take 1.5 hours flush valve", claims) == ["claim", "twin"]
+
+
 @given(st.lists(st.text("ab not12", max_size=14), max_size=12), st.text("ab not12", max_size=14))
 def test_nothing_is_lost_and_a_second_time_changes_nothing(claims: list[str], query: str) -> None:
     pool = placed(candidate(str(at), claim) for at, claim in enumerate(claims))
