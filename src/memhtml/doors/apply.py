@@ -10,13 +10,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from memhtml import log
-from memhtml.doors.batch import Op, Placed, Plan, plan, summary
+from memhtml.doors.batch import Placed, Plan, plan, summary
 from memhtml.doors.change import Change
-from memhtml.doors.drafts import prepare
 from memhtml.doors.opening import Door, now
 from memhtml.doors.places import Places
 from memhtml.doors.provenance import NOWHERE, Provenance, of_draft, session_link
-from memhtml.errors import MemhtmlError
+from memhtml.doors.workers import prepare_all
 from memhtml.store.commit import message
 from memhtml_format.render import Draft
 
@@ -50,13 +49,10 @@ def apply(
 
 def _applied(root: str, drafts: Iterable[Draft], wishes: Wishes, ids: Provenance) -> dict[str, Any]:
     at = now()
-    source = NOWHERE
-    ops: list[Op] = []
-    for draft in drafts:
-        draft = ids.fill(draft)
-        if source == NOWHERE:
-            source = _conversation(draft)
-        ops.append(_prepared(draft, at))
+    filled = [ids.fill(draft) for draft in drafts]
+    source = next((found for found in map(_conversation, filled) if found != NOWHERE), NOWHERE)
+    ops = prepare_all(filled, at)
+    del filled  # Their texts are in the files now.
     sha, degraded = None, False
     with Door(root) as door:
         door.catch_up()
@@ -79,13 +75,6 @@ def _applied(root: str, drafts: Iterable[Draft], wishes: Wishes, ids: Provenance
         "commit_sha": sha,
         "near_duplicates_degraded": degraded,
     }
-
-
-def _prepared(draft: Draft, at: str) -> Op:
-    try:
-        return prepare(draft, at)
-    except MemhtmlError as refused:
-        return refused
 
 
 def _conversation(draft: Draft) -> Provenance:
