@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import _sqlite3 as sqlite3  # As in `sqlite`.
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from memhtml.index.chunking import Chunk, chunks_of
@@ -81,6 +81,9 @@ _CHILDREN = {
 }
 
 
+_TRIGGER = "files_fts_insert"
+
+
 class Place(NamedTuple):
     """What the path alone says about a file."""
 
@@ -119,16 +122,34 @@ def write_detail(
             conn.executemany(_CHILDREN[table], rows)
 
 
+def insert_fresh(conn: sqlite3.Connection, details: Sequence[Detail], at: str) -> None:
+    """Write many files at paths that have no row yet; `write_detail` of each, in half the time.
+
+    Table by table, and past the trigger of the full-text table, which is back before the caller's
+    transaction ends. Raises sqlite3.Error.
+    """
+    last = conn.execute("SELECT max(id) FROM files").fetchone()[0] or 0
+    rows = Rows(at, last + 1)
+    for detail in details:
+        rows.add(detail)
+    found = conn.execute("SELECT sql FROM sqlite_master WHERE name = ?", (_TRIGGER,)).fetchone()
+    if found is None:
+        raise sqlite3.DatabaseError(f"the trigger {_TRIGGER} is missing")
+    conn.execute(f"DROP TRIGGER {_TRIGGER}")
+    rows.insert(conn)
+    conn.execute(found[0])
+
+
 class Rows:
-    """Rows of many files for tables that are empty and have no triggers yet.
+    """Rows of many files for tables without triggers; their paths and their ids are free.
 
     `at` is the stamp of the writing, `next_id` the row number of the next file. Ids ascend, which
     the full-text table likes.
     """
 
-    def __init__(self, at: str) -> None:
+    def __init__(self, at: str, next_id: int = 1) -> None:
         self._at = at
-        self.next_id = 1
+        self.next_id = next_id
         self._files: list[tuple[object, ...]] = []
         self._texts: list[tuple[object, ...]] = []
         self._duplicates: list[tuple[str, ...]] = []

@@ -27,6 +27,9 @@ SAME_FILE_PERCENT = 75
 Small memories share most of their lines, so git also calls a file renamed that merely looks like
 another."""
 
+WORTH_A_BATCH = 50
+"""From so many new files on they are inserted together."""
+
 _LIVE = "archived = 0 AND memory_type <> 'task'"
 
 
@@ -52,6 +55,7 @@ class Writer:
         self._known = known or {}
         self._at = second(now_s)
         self._touched: set[str] = set()
+        self._fresh: list[Detail] = []
         self.counts: Counter[str] = Counter()
         self.skipped: dict[str, str] = {}
         self.projected: list[str] = []
@@ -65,11 +69,12 @@ class Writer:
         if step.oid is None:
             self.remove(step.path)
             return
+        fresh = step.kind == "added" and self._stored_blob(step.path) is None
         known = self._known.get(step.path)
         if known is not None and known.record.blob_sha == step.oid:
-            self._write(known)
+            self._write(known, fresh=fresh)
         else:
-            self._project(step.path, self._repo.data(step.oid))
+            self._project(step.path, self._repo.data(step.oid), fresh=fresh)
 
     def project_working_copy(self, path: str) -> None:
         """Bring `path` to what the working tree holds: a record, or nothing."""
@@ -92,6 +97,7 @@ class Writer:
 
     def remove(self, path: str) -> None:
         """Take the file out of the index."""
+        self._insert_fresh()
         self.skipped.pop(path, None)
         self._note(path)
         projection.remove(self._conn, path)
@@ -99,6 +105,7 @@ class Writer:
 
     def settle(self) -> None:
         """See that each article touched since the last call has the row of its first path."""
+        self._insert_fresh()
         touched, self._touched = sorted(self._touched), set()
         for content_hash in touched:
             while not self._settled(content_hash):
@@ -107,6 +114,7 @@ class Writer:
     def _move(self, step: Step) -> None:
         old, new = step.moved_from, step.path
         assert old is not None
+        self._insert_fresh()
         same = step.likeness >= SAME_FILE_PERCENT or self._is_article(step, self._article(old))
         self._note(old)
         self._note(new)
@@ -126,23 +134,38 @@ class Writer:
             return False
         return hash_of(self._repo.data(step.oid)) == content_hash
 
-    def _project(self, path: str, data: bytes) -> None:
+    def _project(self, path: str, data: bytes, *, fresh: bool = False) -> None:
         from memhtml_format.record import read_detail
 
         found = read_detail(path, data)
         if found.detail is None:
             self.skipped[path] = "; ".join(problem.text for problem in found.problems)
             return
-        self._write(found.detail)
+        self._write(found.detail, fresh=fresh)
 
-    def _write(self, detail: Detail) -> None:
+    def _write(self, detail: Detail, *, fresh: bool = False) -> None:
+        """Write a file's row; a fresh one, at a path without a row, waits for others like it."""
         path = detail.record.path
+        self.skipped.pop(path, None)
+        self.projected.append(path)
+        if fresh:
+            self._fresh.append(detail)
+            return
+        self._insert_fresh()
         self._note(path)
         projection.write_detail(self._conn, detail, at=self._at)
         self._conn.execute("DELETE FROM duplicates WHERE path = ?", (path,))
         self._note(path)
-        self.skipped.pop(path, None)
-        self.projected.append(path)
+
+    def _insert_fresh(self) -> None:
+        fresh, self._fresh = self._fresh, []
+        if len(fresh) >= WORTH_A_BATCH:
+            projection.insert_fresh(self._conn, fresh, self._at)
+        else:
+            for detail in fresh:
+                projection.write_detail(self._conn, detail, at=self._at)
+        for detail in fresh:
+            self._note(detail.record.path)
 
     def _note(self, path: str) -> None:
         """Remember the article of the row at `path`, if it is one that must be alone."""

@@ -24,6 +24,7 @@ from memhtml.doors.apply import Wishes, apply
 from memhtml.doors.lookups import Lookups
 from memhtml.doors.provenance import Provenance
 from memhtml.index.follow import rebuild
+from memhtml.index.writer import WORTH_A_BATCH
 from memhtml.store.repo import Repo
 from memhtml_format.render import Draft
 
@@ -94,6 +95,29 @@ def test_the_index_is_what_a_rebuild_makes_of_the_commit(store: str) -> None:
     followed = [rows(store, query) for query in (FILES, *CHILDREN)]
     rebuild(store, repo=Repo(store), embedder=None)
     assert [rows(store, query) for query in (FILES, *CHILDREN)] == followed
+
+
+def test_a_large_batch_is_indexed_as_each_file_alone_would_be(store: str) -> None:
+    many = [
+        prose(number, tags=("x", f"t{number % 7}"), entities=("service:relay",))
+        for number in range(3 * WORTH_A_BATCH)
+    ]
+    put(store, draft("Before", "Before."))
+    run(store, *many, Draft("Seven", "semantic", article_html=MARKUP))
+    followed = [rows(store, query) for query in (FILES, *CHILDREN)]
+    triggers = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' ORDER BY name"
+    assert [name for name, _sql in rows(store, triggers)] == [
+        *("files_fts_delete", "files_fts_insert", "files_fts_update"),
+    ]
+    conn = sqlite3.connect(Path(store, ".memhtml/index.db"))
+    conn.execute("INSERT INTO files_fts(files_fts, rank) VALUES('integrity-check', 1)")
+    query = "SELECT count(*) FROM files_fts WHERE files_fts MATCH 'holds'"
+    assert conn.execute(query).fetchone() == (len(many),)
+    conn.close()
+    before = rows(store, triggers)
+    rebuild(store, repo=Repo(store), embedder=None)
+    assert [rows(store, query) for query in (FILES, *CHILDREN)] == followed
+    assert rows(store, triggers) == before
 
 
 def test_the_same_batch_again_writes_nothing(store: str) -> None:
