@@ -101,7 +101,7 @@ def index_rows(bench: Bench, stores: dict[int, str]) -> None:
     """Building the index of each corpus."""
     for count, root in stores.items():
         done = run(bench, bench.command("index", "rebuild", "--repo", root))
-        if done.data.get("filesIndexed") != count:
+        if done.data.get("filesIndexed", 0) < count:
             raise SystemExit(f"the rebuild answered {done.data}")
         bench.add(f"index rebuild, {count:,}", done.seconds, None, "s", "")
         bound = 120 if count == max(stores) else None
