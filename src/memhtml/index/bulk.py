@@ -39,6 +39,14 @@ NAMED_BY_READS = ("files_type", "files_archived_type", "files_updated", "files_r
 rebuild runs, and after one that was killed."""
 
 
+UNORDERED = (
+    *("files_blob", "files_frame", "chunks_id"),
+    *("entities_entity", "entities_folded", "tags_tag"),
+)
+"""Indexes whose keys come in no order, so that every few rows touch all their pages. No statement
+names them. An index that is filled to a multiple of its size does without and gets them back."""
+
+
 class Space(NamedTuple):
     """A vector space and its width."""
 
@@ -88,6 +96,19 @@ def build(
     counts = (f"SELECT count(*) FROM {table}" for table in ("files", "chunks", "edges"))
     files, chunks, edges = (int(conn.execute(query).fetchone()[0]) for query in counts)
     return Built(files, chunks, edges, preserved, skipped)
+
+
+def drop_unordered() -> list[str]:
+    """The statements that take those indexes away."""
+    return [f"DROP INDEX IF EXISTS {name}" for name in UNORDERED]
+
+
+def make_unordered() -> list[str]:
+    """The statements that make those of them that are not there."""
+    made = [sql for _name, statements in INDEX_MIGRATIONS for sql in statements]
+    wanted = tuple(f"CREATE INDEX {name} ON " for name in UNORDERED)
+    found = [sql for sql in made if sql.startswith(wanted)]
+    return [sql.replace("CREATE INDEX", "CREATE INDEX IF NOT EXISTS", 1) for sql in found]
 
 
 @contextmanager

@@ -40,6 +40,9 @@ DOOR_WAIT_S = 5.0
 """How long a command, and a write that has landed, wait for another writer of the index."""
 BATCH_STEPS = 500
 
+_MANY_STEPS = 4_000
+_LONG_CACHE_KIB = 16_384
+_LONG_LOG_PAGES = 16_000
 _ROUNDS = 8
 _EMBED = "memhtml index rebuild --embed"
 _FILL = "memhtml index embed"
@@ -274,8 +277,22 @@ class Pass:
             plan = changes.difference(self._repo, old, head)
         else:
             plan = changes.mismatches(conn, self._repo, old if known else None, head)
-        last = _SET_HEAD, (head, second(self._now_s))
-        self._in_batches(writer, plan, writer.apply, (_BEGUN, ()), last)
+        first, last = [_BEGUN], []
+        grows = self._grows_by_far(plan.most)
+        if grows:
+            first += bulk.drop_unordered()
+        if grows or state.unfinished:  # One that was cut short may have left them out.
+            last = bulk.make_unordered()
+        done = _SET_HEAD, (head, second(self._now_s))
+        self._in_batches(writer, plan, writer.apply, _plain(first), [*_plain(last), done])
+
+    def _grows_by_far(self, steps: int) -> bool:
+        """Whether so many steps may double an index, in several transactions."""
+        if steps < _MANY_STEPS:
+            return False
+        count = "SELECT count(*) FROM (SELECT 1 FROM files LIMIT ?)"
+        rows = int(self._index.conn.execute(count, (steps,)).fetchone()[0])
+        return rows < steps
 
     def _follow_edits(self, writer: Writer) -> None:
         """Steps 2 and 3 of §4.2. A path stays on the list until its row is the commit's again."""
@@ -295,8 +312,8 @@ class Pass:
                 writer.project_working_copy(path)
 
         plan = Plan(len(now) + len(clean), iter([*now, *clean]))
-        first = _SET_DIRTY, (_json(sorted({*before, *now})),)
-        last = _SET_DIRTY, (_json(now),)
+        first = [(_SET_DIRTY, (_json(sorted({*before, *now})),))]
+        last = [(_SET_DIRTY, (_json(now),))]
         self._in_batches(writer, plan, project, first, last)
 
     def _in_batches(
@@ -304,18 +321,23 @@ class Pass:
         writer: Writer,
         plan: Plan[T],
         act: Callable[[T], None],
-        first: Statement,
-        last: Statement,
+        first: Sequence[Statement],
+        last: Sequence[Statement],
     ) -> None:
         """Take every step, at most 500 in a transaction.
 
-        `first` is written before anything when there are several transactions, `last` at the end.
+        `first` is done before anything when there are several transactions, `last` with the last
+        one.
         """
         conn = self._index.conn
         several = plan.most >= BATCH_STEPS
         if several:
+            # A page that many batches touch is then copied into the database once, not each time.
+            conn.execute(f"PRAGMA cache_size = -{_LONG_CACHE_KIB}")
+            conn.execute(f"PRAGMA wal_autocheckpoint = {_LONG_LOG_PAGES}")
             with sqlite.writing(conn):
-                conn.execute(*first)
+                for statement in first:
+                    conn.execute(*statement)
         steps = iter(plan.steps)
         while True:
             batch = list(islice(steps, BATCH_STEPS))
@@ -326,7 +348,8 @@ class Pass:
                 # Before the index says that it is done: afterwards nobody would look again.
                 self._carry_accesses(writer)
                 if len(batch) < BATCH_STEPS:
-                    conn.execute(*last)
+                    for statement in last:
+                        conn.execute(*statement)
                     return
 
     def _carry_accesses(self, writer: Writer) -> None:
@@ -342,6 +365,10 @@ class Pass:
                 state.close()
         except (StorageError, sqlite3.Error) as error:
             log.warn(f"the access counts of {len(moves)} moved files stay behind: {error}")
+
+
+def _plain(statements: Iterable[str]) -> list[Statement]:
+    return [(sql, ()) for sql in statements]
 
 
 _BEGUN = "UPDATE index_state SET unfinished = 1"
