@@ -105,7 +105,7 @@ COMMANDS: tuple[Command, ...] = (
             Flag(
                 "file",
                 "string",
-                "The file of JSON lines; absent or `-` is standard input.",
+                "The file of JSON lines, 256 MiB at most; absent or `-` is standard input.",
                 check="path",
             ),
             Flag(
