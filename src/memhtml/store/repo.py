@@ -26,6 +26,7 @@ MODE_SUBMODULE = 0o160000
 FILE_MODES = frozenset({MODE_FILE, MODE_EXECUTABLE})
 
 _KEPT_TREES_BYTES = 1 << 20
+_LARGE_TREE_BYTES = _KEPT_TREES_BYTES // 4
 _KEPT_ROOTS = 32
 _WALKED_COMMITS = 64
 """A longer history is git's to search: it may have a commit graph."""
@@ -68,6 +69,8 @@ class Repo:
         self._objects: Objects | None = None
         self._trees: dict[bytes, Tree] = {}
         self._trees_bytes = 0
+        self._large: dict[bytes, Tree] = {}
+        """The large folder that was read last."""
         self._roots: dict[str, bytes] = {}
         self._trusts_file_mode: bool | None = None
         self.index_seen: tuple[int, int, int] | None = None
@@ -234,11 +237,15 @@ class Repo:
         return known
 
     def _tree(self, oid: bytes) -> Tree:
-        known = self._trees.get(oid)
+        known = self._large.get(oid) or self._trees.get(oid)
         if known is not None:
             return known
         data = self._read(oid)
         entries = _decoded(oid, data)
+        if len(data) > _LARGE_TREE_BYTES:
+            # It would push out the folders above it, and they it, at each of its files.
+            self._large = {oid: entries}
+            return entries
         if self._trees_bytes + len(data) > _KEPT_TREES_BYTES:
             self._trees.clear()
             self._trees_bytes = 0

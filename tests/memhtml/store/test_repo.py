@@ -14,6 +14,7 @@ from tests.support.head import stored
 from tests.support.store import commit_on, files_at, git, line, make_repository, put_file
 
 from memhtml.errors import MemhtmlError
+from memhtml.store import repo as repo_module
 from memhtml.store.entries import Tree, differing_entries, parse_tree
 from memhtml.store.repo import Change, Repo
 from memhtml.store.tree import build_tree
@@ -119,6 +120,21 @@ def test_a_root_without_a_repository_is_a_git_error(tmp_path: Path) -> None:
         Repo(str(tmp_path)).data("1" * 40)
     assert caught.value.code == "ERR_GIT"
     assert caught.value.suggestions == (f"memhtml init --repo {tmp_path}",)
+
+
+def test_a_folder_larger_than_what_is_kept_is_read_once_for_all_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"areas/inbox/n{number}.html" for number in range(60)]
+    commit = make_repository(str(tmp_path), {name: b"x" for name in names})
+    monkeypatch.setattr(repo_module, "_KEPT_TREES_BYTES", 1_000)
+    monkeypatch.setattr(repo_module, "_LARGE_TREE_BYTES", 250)
+    repo, read = Repo(str(tmp_path)), []
+    real = repo._read
+    monkeypatch.setattr(repo, "_read", lambda oid: read.append(oid) or real(oid))
+    assert all(repo.entry(commit, name) is not None for name in names)
+    # The root, areas and the inbox.
+    assert len(read) == 3
 
 
 def test_history_is_answered_without_refs(shared: tuple[Repo, str]) -> None:
