@@ -129,9 +129,15 @@ def test_a_folder_larger_than_what_is_kept_is_read_once_for_all_its_files(
     commit = make_repository(str(tmp_path), {name: b"x" for name in names})
     monkeypatch.setattr(repo_module, "_KEPT_TREES_BYTES", 1_000)
     monkeypatch.setattr(repo_module, "_LARGE_TREE_BYTES", 250)
-    repo, read = Repo(str(tmp_path)), []
-    real = repo._read
-    monkeypatch.setattr(repo, "_read", lambda oid: read.append(oid) or real(oid))
+    read: list[bytes] = []
+    real = Repo._read
+
+    def noted(self: Repo, oid: bytes) -> bytes:
+        read.append(oid)
+        return real(self, oid)
+
+    monkeypatch.setattr(Repo, "_read", noted)
+    repo = Repo(str(tmp_path))
     assert all(repo.entry(commit, name) is not None for name in names)
     # The root, areas and the inbox.
     assert len(read) == 3
